@@ -30,7 +30,7 @@ const REAL_TIMERS = [
 describe('tokens', () => {
   const { logger, lines } = capturingLogger();
   let test: TestDatabase;
-  /** Another process, as far as PostgreSQL can tell. */
+  /** Another process, in the eyes of PostgreSQL. */
   let elsewhere: Database;
 
   beforeAll(async () => {

@@ -45,7 +45,7 @@ describe('the admin token of the first start', () => {
     expect(await allTokens(test.db)).toEqual([]);
   });
 
-  it('is written once, for its owner only, and the log tells its place, not its value', async () => {
+  it('the token is written once, for its owner only, and the log names its file, not its value', async () => {
     const file = await ensure();
     expect(file).toBe(join(dataDir, 'admin-token'));
     expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600);

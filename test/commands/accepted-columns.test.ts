@@ -30,7 +30,7 @@ async function addRecord(row: object): Promise<number> {
 }
 
 describe('the serial number of a record', () => {
-  it('is not changed by a report, which tells the log', async () => {
+  it('a serial number is not changed by a report, which is logged', async () => {
     const [SerialNumber, other] = [newSerial(), newSerial()];
     const target = await enrolledTarget(app, { SerialNumber });
     const row = await reportFrom(target, { SerialNumber: other, DeviceName: 'Another name' });
@@ -96,7 +96,7 @@ describe('the serial number of a record', () => {
     ]);
   });
 
-  it('is believed of the record that has no UDID, which is merged', async () => {
+  it('a serial number of a record without a UDID is accepted, and the record is merged', async () => {
     const serial_number = newSerial();
     const spare = await addRecord({ serial_number, asset_tag: 'A-1' });
     const target = await enrolledTarget(app);
@@ -125,12 +125,12 @@ describe('of a user enrollment', () => {
 
   const NOTHING = { udid: null, serial_number: null, imei: null, meid: null };
 
-  it('what tells the hardware is not kept from Authenticate', async () => {
+  it('what identifies the hardware is not stored from Authenticate', async () => {
     const target = await userTarget();
     expect(await rowOf(target)).toMatchObject({ ...NOTHING, is_enrolled: true });
   });
 
-  it('what tells the hardware is not kept from a report', async () => {
+  it('what identifies the hardware is not stored from a report', async () => {
     const spare = await addRecord({ serial_number: HARDWARE.SerialNumber });
     const target = await userTarget();
     const { SerialNumber: _, ...ids } = HARDWARE;

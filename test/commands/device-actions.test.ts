@@ -132,7 +132,7 @@ describe.each(ACTIONS)('the action %s', (name, pathOf) => {
 });
 
 describe('clear_passcode', () => {
-  it('is 409 no_unlock_token where the device has given none, and leaves no trace', async () => {
+  it('clear_passcode is 409 no_unlock_token if the device has escrowed none, and stores nothing', async () => {
     const { id } = await enrolledTarget(app, { ProductName: 'iPhone14,5' });
     const before = await withoutTokens();
     const reply = await as('operator').get(`/devices/${id}/clear_passcode`);
@@ -209,7 +209,7 @@ describe('inventory', () => {
 });
 
 describe('test', () => {
-  it('asks for DeviceInformation unless told otherwise', async () => {
+  it('a test without a body queues DeviceInformation', async () => {
     const { id } = await iPhone();
     for (const body of [undefined, {}, { parameters: {} }, { data: { attributes: {} } }]) {
       const reply = await as('operator').post(`/devices/test/${id}`, body);

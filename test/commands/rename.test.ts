@@ -21,7 +21,7 @@ async function commandsOf(id: number) {
 }
 
 describe('renaming an enrolled device', () => {
-  it('queues one Settings command and leaves the columns until the device tells', async () => {
+  it('a rename queues one Settings command and leaves the columns until the device reports', async () => {
     const { device, id } = await enrolledTarget(app, MAC);
     const reply = await rename(id, { device_name: 'New name', hostname: 'new.example.com' });
     const [command, ...others] = await commandsOf(id);

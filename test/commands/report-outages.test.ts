@@ -122,12 +122,12 @@ function reasons(): Promise<(string | null)[]> {
   return test.db.knex('commands').distinct('reason').pluck('reason');
 }
 
-function told(level: number): string[] {
+function messagesAt(level: number): string[] {
   return lines.filter((line) => line.level === level).map(({ msg }) => msg);
 }
 
 const GIVEN_UP = 'the answer could not be read; see the log';
-const LEFT = 'the answer could not be read yet; see the log';
+const SKIPPED = 'the answer could not be read yet; see the log';
 
 describe('a report that cannot be stored', () => {
   it.each(['22003', '22P02', '23514'])('for its values (%s) is given up at once', async (code) => {
@@ -137,11 +137,11 @@ describe('a report that cannot be stored', () => {
     await until(async () => (await open()) === 0);
     expect(await reasons()).toEqual([GIVEN_UP]);
     expect(await refused()).toBe(1);
-    expect(told(ERROR)).toEqual(['a report could not be read']);
+    expect(messagesAt(ERROR)).toEqual(['a report could not be read']);
   });
 
   it.each(['XX000', '23505', '25P02'])(
-    'for reasons unknown (%s) is tried five times, and then left for the next start',
+    'for reasons unknown (%s) is tried five times, and then skipped until the next start',
     async (code) => {
       await refuse(code);
       const [device = 0, other = 0] = await storeDevices(2);
@@ -150,18 +150,18 @@ describe('a report that cannot be stored', () => {
       await until(async () => (await refused()) >= 5);
       await storeReports([other]);
       await until(async () => (await refused()) >= 10);
-      await until(async () => told(ERROR).length === 2);
+      await until(async () => messagesAt(ERROR).length === 2);
       await worker.drain();
-      expect([await open(), await reasons(), await refused()]).toEqual([2, [LEFT], 10]);
+      expect([await open(), await reasons(), await refused()]).toEqual([2, [SKIPPED], 10]);
       const message = 'a report could not be handled; it is tried again at the next start';
-      expect(told(ERROR)).toEqual([message, message]);
+      expect(messagesAt(ERROR)).toEqual([message, message]);
 
       await refuse(code, { refusals: 2 });
       worker = createWorker();
       worker.start();
       await until(async () => (await open()) === 0);
       expect([await reasons(), await applications()]).toEqual([[null], Array(2).fill('version 0')]);
-      expect(told(ERROR)).toEqual([]);
+      expect(messagesAt(ERROR)).toEqual([]);
     },
   );
 
@@ -174,7 +174,7 @@ describe('a report that cannot be stored', () => {
       await until(async () => (await open()) === 0);
       expect([await reasons(), await applications()]).toEqual([[null], ['version 0']]);
       expect(await refused()).toBe(9);
-      expect([told(INFO), told(WARN), told(ERROR)]).toEqual([
+      expect([messagesAt(INFO), messagesAt(WARN), messagesAt(ERROR)]).toEqual([
         [],
         ['reports wait for the database; they are handled when it is back'],
         [],
@@ -201,18 +201,18 @@ describe('the loss of the database', () => {
     await duringOutage(test, async () => {
       worker.start();
       for (const report of reports) worker.submit(report);
-      await until(async () => told(20).length > 10);
+      await until(async () => messagesAt(20).length > 10);
     });
     await until(async () => (await open()) === 0);
     expect([await reasons(), await applications()]).toEqual([[null], Array(20).fill('version 1')]);
-    expect(told(WARN)).toHaveLength(2);
-    expect(told(WARN)).toEqual(
+    expect(messagesAt(WARN)).toHaveLength(2);
+    expect(messagesAt(WARN)).toEqual(
       expect.arrayContaining([
         'reports wait for the database; they are handled when it is back',
         'the sweep of stored reports failed; it will run again',
       ]),
     );
-    expect(told(ERROR)).toEqual([]);
+    expect(messagesAt(ERROR)).toEqual([]);
   });
 
   it('again and again, in the middle of the work, loses no report', async () => {
@@ -233,6 +233,6 @@ describe('the loss of the database', () => {
     await until(async () => (await open()) === 0);
     expect(losses).toBeGreaterThan(10);
     expect([await reasons(), await applications()]).toEqual([[null], Array(60).fill('version 9')]);
-    expect(told(ERROR)).toEqual([]);
+    expect(messagesAt(ERROR)).toEqual([]);
   });
 });

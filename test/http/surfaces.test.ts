@@ -66,7 +66,7 @@ describe('every surface', () => {
     }
   });
 
-  it('tells the id in errors and in the log', async () => {
+  it('the request id appears in errors and in the log', async () => {
     const reply = await ask('/api/v1/nothing', { headers: { 'X-Request-Id': 'front-end.8' } });
     expect(await reply.json()).toMatchObject({ errors: [{ id: 'front-end.8' }] });
     const line = () => app.logLines.find(({ requestId }) => requestId === 'front-end.8');

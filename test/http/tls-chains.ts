@@ -13,7 +13,7 @@ export interface TlsChain {
   key: string;
 }
 
-/** Makes root.pem, what clients believe in. */
+/** Creates root.pem, which clients trust. */
 export function makeRoot(openssl: OpenSsl): void {
   openssl.run(
     'req',

@@ -179,7 +179,7 @@ async function untilSo(is: () => Promise<boolean>): Promise<void> {
 }
 
 describe('files that are replaced', () => {
-  it('by a certificate with the key of another kind are not served, and an admin is told', async () => {
+  it('connections by a certificate with the key of another kind are not served, and an admin is warned', async () => {
     const own = selfSigned('rsa');
     const files = filesOf(own);
     const app = await startApp({ database, env: { ...env, ...files } });

@@ -28,7 +28,7 @@ export function keyPem({ privateKey }: KeyPair): string {
   return encodePem('PRIVATE KEY', exportPrivateKey(privateKey));
 }
 
-/** A device that shows its certificate in the TLS handshake; it signs only when told so. */
+/** A device that shows its certificate in the TLS handshake; it signs only if asked to. */
 export class CertifiedDevice extends TestDevice {
   constructor(
     private readonly door: Door,

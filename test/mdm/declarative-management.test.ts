@@ -39,7 +39,7 @@ describe.each(CHANNELS)('on the channel of %s', (_whose, ids) => {
     expect(await ask(fields)).toMatchObject({ status: 404, text: '' });
   });
 
-  it('tokens and declaration-items tell of nothing, in the same words each time', async () => {
+  it('tokens and declaration-items are answered with an empty set, the same bytes each time', async () => {
     const tokens = await ask({ ...ids, Endpoint: 'tokens' });
     const items = await ask({ ...ids, Endpoint: 'declaration-items' });
     expect([tokens.status, tokens.type]).toEqual([200, 'application/json']);

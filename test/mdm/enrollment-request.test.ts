@@ -75,7 +75,7 @@ describe('a certificate that was issued for one device', () => {
     });
   });
 
-  it('tells the serial number of a device that does not say it', async () => {
+  it('the signed device information supplies a serial number that Authenticate lacks', async () => {
     const { device, serial } = await requested();
     await device.enroll();
     expect(await rowOf(device)).toMatchObject({ serial_number: serial });

@@ -152,7 +152,7 @@ describe('Authenticate', () => {
   });
 
   it('takes over a record that is known by its serial number alone', async () => {
-    // Not one that tells a device from others.
+    // Not one that identifies a device.
     const SerialNumber = `s-${randomUUID().slice(0, 8)}`;
     const [row] = await app.db
       .knex('devices')

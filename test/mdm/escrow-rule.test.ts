@@ -77,7 +77,7 @@ async function expectNothingFor(device: TestDevice, id: number) {
   expect(await secretsOf(id)).toEqual(['unlock_token', 'bootstrap_token']);
 }
 
-describe('who enrolls with what a stranger can know', () => {
+describe('a device that enrolls with what an outsider can know', () => {
   it.each([
     ['the UDID', () => newSerial()],
     ['both', (serial: string) => serial],
@@ -100,7 +100,7 @@ describe('who enrolls with what a stranger can know', () => {
 
   it('also where nobody had proven anything, by the same certificate after a CheckOut', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
-    const id = await escrow(device, serial, 'whoever');
+    const id = await escrow(device, serial, 'the owner');
     await device.checkOut();
     await device.enroll({ SerialNumber: serial });
     await expectNothingFor(device, id);
@@ -117,7 +117,7 @@ describe('who enrolls with what a stranger can know', () => {
 
   it.each([
     ['the signature answers nobody, and could be an old one', { method: 'profile' }],
-    ['only an account vouches for it', { method: 'account_device' }],
+    ['it is identified by an account only', { method: 'account_device' }],
     ['nobody has signed', { method: 'automated', signer: null }],
   ])('also where %s', async (_what, request) => {
     const { udid, serial, id } = await owned();
@@ -129,7 +129,7 @@ describe('who enrolls with what a stranger can know', () => {
 
   it('leaves the tokens that it did not give to nobody but an admin', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
-    const id = await escrow(device, serial, 'whoever');
+    const id = await escrow(device, serial, 'the owner');
     const back = await proven(device.udid, serial);
     await back.enroll({ SerialNumber: serial });
     expect(await rowOf(back)).toMatchObject({ proven_serial: serial });
@@ -177,7 +177,7 @@ describe('the same device, whose signature binds it to its serial number', () =>
     expect(await shownAsCurrent(id)).toHaveLength(2);
   });
 
-  it('gets its own after a stranger who has given none', async () => {
+  it('fetches its own token after an outsider enrolled without one', async () => {
     const { device, udid, serial } = await owned();
     const outsider = device.with(await newIdentity());
     await outsider.enroll({ SerialNumber: serial });
@@ -187,11 +187,11 @@ describe('the same device, whose signature binds it to its serial number', () =>
     expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
   });
 
-  it('gets its own after a stranger who has given others, and none of those', async () => {
+  it('fetches its own token after an outsider escrowed another, and never that one', async () => {
     const { device, udid, serial, id } = await owned();
     const outsider = device.with(await newIdentity());
-    await escrow(outsider, serial, 'the stranger');
-    expect(await bootstrapTokenFor(outsider)).toBe('bootstrap token of the stranger');
+    await escrow(outsider, serial, 'the outsider');
+    expect(await bootstrapTokenFor(outsider)).toBe('bootstrap token of the outsider');
     const back = await proven(udid, serial);
     await back.enroll({ SerialNumber: serial });
     expect(await rowOf(back)).toMatchObject({ id, enrollment_number: 3, proven_serial: serial });

@@ -39,7 +39,7 @@ async function get(from = device): Promise<string | undefined> {
   return body.length === 0 ? undefined : String(parsePlistDict(body).BootstrapToken);
 }
 
-/** With a new certificate, and nothing that vouches for the device. */
+/** With a new certificate, and nothing that proves which device it is. */
 async function enrollAnew(): Promise<void> {
   await device.checkOut();
   device = await device.with(issueIdentity(app.authority, await deviceKeys())).enroll();
@@ -95,7 +95,7 @@ describe('a bootstrap token', () => {
     expect((await deviceRow()).sealed_push).toEqual(before.sealed_push);
   });
 
-  it('is of one device alone, whoever sends the same', async () => {
+  it('a token belongs to one device, even if another device sends the same one', async () => {
     await set('same');
     const other = await (await createTestDevice(app)).enroll();
     expect(await get(other)).toBeUndefined();

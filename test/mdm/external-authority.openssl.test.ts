@@ -146,7 +146,7 @@ async function configure(attributes: object): Promise<void> {
 }
 
 describe('a CA that was uploaded without its key', () => {
-  it('vouches for nobody while devices get their certificates here', async () => {
+  it('the CA is not trusted while devices get their certificates from Muster', async () => {
     await configure({ source_type: 'InternalSCEP' });
     expect(await Promise.all([ofCorporate, ofOther].map(enrolls))).toEqual([403, 403]);
     expect(await enrolls(ofUnknown)).toBe(400);
@@ -184,7 +184,7 @@ describe('a CA that was uploaded without its key', () => {
     expect(await enrolls(ofUnknown)).toBe(400);
   });
 
-  it('vouches for the devices enrolled under it, wherever new ones are sent', async () => {
+  it('the CA stays trusted for the devices enrolled under it, whichever CA issues new certificates', async () => {
     await configure({ source_type: 'ExternalSCEP', url: URL });
     const device = await deviceOf(ofCorporate).enroll();
     const pins = () => app.db.knex('device_identities').select('fingerprint', 'issuer', 'state');

@@ -80,7 +80,7 @@ function outcome({ status, body }: Reply): [number, number] {
   return [status, body.length];
 }
 
-/** The proxies of this machine are believed. */
+/** The proxies on this machine are trusted. */
 let app: TestApp;
 
 beforeAll(async () => {
@@ -150,11 +150,11 @@ async function forge(at: TestApp, headersOf: (own: string) => OutgoingHttpHeader
   const device = await (await createTestDevice(at)).enroll();
   const body = buildPlist({ Status: 'Idle', ...device.ids });
   const before = await dumpRows(at.db);
-  const told = refusals(at).length;
+  const before = refusals(at).length;
   const headers = headersOf(FORMS['RFC 9440'](device.certificate.der));
   const { status, length } = await sendRaw(at, { headers, body });
   expect(await dumpRows(at.db)).toEqual(before);
-  return { answer: [status, length], reasons: refusals(at).slice(told) };
+  return { answer: [status, length], reasons: refusals(at).slice(before) };
 }
 
 describe('a header that names an enrolled device', () => {

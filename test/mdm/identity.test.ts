@@ -106,7 +106,7 @@ describe('a certificate of ours', () => {
   it('stops being one when it expires', async () => {
     const device = await deviceWith({ notAfter: new Date(Date.now() + 1500) });
     await device.enroll();
-    // Certificates tell time in whole seconds.
+    // Certificates have times in whole seconds.
     await new Promise((resolve) => setTimeout(resolve, 1600));
     expect((await device.idle()).status).toBe(400);
   });

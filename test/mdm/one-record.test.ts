@@ -218,7 +218,7 @@ describe('a board that moved between two known devices', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('is not believed of the certificate that its own record has pinned', async () => {
+  it('a serial number is not accepted from the certificate that its own record has pinned', async () => {
     const [from, to] = [await enrolled(), await enrolled()];
     expectEmpty(await from.device.authenticate({ SerialNumber: to.serial }));
     expect(await rowOf(from.device)).toMatchObject({ id: from.id, enrollment_number: 1 });
@@ -269,7 +269,7 @@ describe('a record of the enrollment program', () => {
     expect(waiting.map(({ request_type }) => request_type)).toContain('ManagedApplicationList');
   });
 
-  it('is merged when the inventory tells the serial number', async () => {
+  it('the record is merged when the inventory reports the serial number', async () => {
     const device = await createTestDevice(app);
     await device.enroll();
     const { id } = await rowOf(device);

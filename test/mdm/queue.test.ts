@@ -116,7 +116,7 @@ describe('the queue', () => {
     expect(offered(await device.report(behind))).toBeUndefined();
   });
 
-  it('still believes a late answer to what it has given up', async () => {
+  it('a late answer to an expired command is still accepted', async () => {
     const to = await target();
     const lost = await queue(to, { ttl: 1 });
     await to.device.idle();

@@ -46,7 +46,7 @@ describe('the log of a message that is refused', () => {
     });
   });
 
-  it('tells the record that the certificate belongs to, and the serial number that is said', async () => {
+  it('the log names the record that the certificate belongs to, and the serial number that is claimed', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const other = device.as({ UDID: 'ANOTHER-UDID' });
     const deviceId = await idOf(device);
@@ -73,7 +73,7 @@ describe('the log of a message that is refused', () => {
     const keys = await generateRsaKeyPair(2048);
     const certificate = parseCertificate(
       issueCertificate({
-        subject: [{ type: 'CN', value: 'Stranger' }],
+        subject: [{ type: 'CN', value: 'Outsider' }],
         publicKey: keys.publicKey,
         issuerKey: keys.privateKey,
         notBefore: new Date(Date.now() - 60_000),

@@ -28,7 +28,7 @@ export function newSerial(): string {
 
 export const newUdid = () => randomUUID().toUpperCase();
 
-/** What a device that Apple's CA vouches for has asked for. */
+/** The request of a device with a certificate of Apple's factory CA. */
 export function signedRequest(overrides: Partial<EnrollmentRequest> = {}): EnrollmentRequest {
   const expires_at = new Date(Date.now() + 3_600_000);
   return { method: 'automated', signer: randomBytes(32), expires_at, ...overrides };

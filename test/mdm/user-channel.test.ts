@@ -112,7 +112,7 @@ describe('on the user channel', () => {
     expect(await users()).toMatchObject([{ is_enrolled: false, sealed_push: null }]);
   });
 
-  it('the users of a Shared iPad are told apart by their short names', async () => {
+  it('the users of a Shared iPad are distinguished by their short names', async () => {
     const shared = { UserID: SHARED_IPAD_USER, ...TOKEN };
     await device.checkIn('TokenUpdate', { ...shared, UserShortName: 'anna@example.com' });
     await device.checkIn('TokenUpdate', { ...shared, UserShortName: 'ben@example.com' });

@@ -62,7 +62,7 @@ describe('opening the file of a profile', () => {
     expect(refusal(detached)).toEqual(['invalid_signature', 422]);
   });
 
-  it('tells what it takes to judge a signature that it can not', async () => {
+  it('the error says why a signature cannot be checked', async () => {
     const anonymous = { algorithm: derSequence(derOid(ED25519)) };
     const md5 = { digest: derSequence(derOid('1.2.840.113549.2.5')) };
     const unsupported = 'it is signed by an algorithm that is not supported';
@@ -141,8 +141,8 @@ describe('opening the file of a profile', () => {
     });
   });
 
-  it('tells who signed, and whether the certificate leads to a CA of ours', async () => {
-    const outsider = await ecIdentity('P-256', { subject: [{ type: 'CN', value: 'Stranger' }] });
+  it('a signed file names its signer, and whether the certificate leads to a trusted CA', async () => {
+    const outsider = await ecIdentity('P-256', { subject: [{ type: 'CN', value: 'Outsider' }] });
     const anchors = [authority.certificate];
     expect(openProfileFile(sign(), anchors).signature).toEqual({
       signer: 'CN=Signer',
@@ -150,7 +150,7 @@ describe('opening the file of a profile', () => {
       isTrusted: true,
     });
     expect(openProfileFile(sign(CONTENT, outsider), anchors).signature).toMatchObject({
-      signer: 'CN=Stranger',
+      signer: 'CN=Outsider',
       isTrusted: false,
     });
     const expired = await rsaIdentity({

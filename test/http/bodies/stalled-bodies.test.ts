@@ -53,15 +53,15 @@ describe('a body that stops arriving', () => {
     await Promise.all(
       Array.from({ length: 5 }, () => exchange(server, `POST /scep HTTP/1.1\r\n${HEAD}`, 'begin')),
     );
-    const told = lines.filter(({ msg }) => msg.includes('stopped arriving'));
-    expect(told.filter(({ level }) => level > 30).length).toBeLessThanOrEqual(1);
-    expect(told[0]).toMatchObject({
+    const logged = lines.filter(({ msg }) => msg.includes('stopped arriving'));
+    expect(logged.filter(({ level }) => level > 30).length).toBeLessThanOrEqual(1);
+    expect(logged[0]).toMatchObject({
       method: 'POST',
       path: '/scep',
       peer: '127.0.0.1',
       status: 408,
     });
-    expect(told[0]?.msg).toMatch(/block it at the firewall/);
+    expect(logged[0]?.msg).toMatch(/block it at the firewall/);
   });
 
   it('is waited for while it flows', async () => {

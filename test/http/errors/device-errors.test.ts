@@ -65,18 +65,18 @@ describe('errors on the device surfaces', () => {
     expect(lines).toEqual([expect.objectContaining({ level: 50, status: 503 })]);
   });
 
-  it('tells the log of an outage once in a while, and of any other fault of ours each time', async () => {
+  it('an outage is logged once in a while, any other failure of the server each time', async () => {
     const away = appThatFails(new AppError('unavailable', 503, 'away'));
     const broken = appThatFails(new AppError('internal_error', 500, 'broken'));
     for (const app of [away, away, broken, broken]) {
       expect((await request(app).get('/mdm')).status).toBe(503);
     }
-    const { level: _, ...told } = lines[0] ?? {};
-    expect(told).toMatchObject({ path: '/mdm', status: 503, msg: 'device request failed' });
+    const { level: _, ...logged } = lines[0] ?? {};
+    expect(logged).toMatchObject({ path: '/mdm', status: 503, msg: 'device request failed' });
     expect(lines.map(({ level }) => level)).toEqual([40, 20, 50, 50]);
   });
 
-  it('tells a device to wait for longer than the clients of the admin API', async () => {
+  it('a device is to wait longer than the clients of the admin API', async () => {
     const headers = { 'Retry-After': '1' };
     const response = await request(
       appThatFails(new AppError('unavailable', 503, 'away', { headers })),

@@ -104,7 +104,7 @@ describe('errors under /api/v1', () => {
     expect(lines).toEqual([expect.objectContaining({ level: 50, msg: 'admin request failed' })]);
   });
 
-  it('tells that the database is not there', async () => {
+  it('an outage of the database is named in the answer', async () => {
     const error = new AppError('unavailable', 503, 'the database is not available', {
       headers: { 'Retry-After': '5' },
     });
@@ -114,7 +114,7 @@ describe('errors under /api/v1', () => {
     expect(response.body.errors[0].detail).toBe('the database is not available');
   });
 
-  it('tells the log once in a while that the database is not there, and of others at once', async () => {
+  it('an outage of the database is logged once in a while, other failures each time', async () => {
     const away = new AppError('unavailable', 503, 'away', { cause: new Error('inner') });
     const app = failing(away);
     for (const id of ['r.1', 'r.2', 'r.3']) {
@@ -122,14 +122,14 @@ describe('errors under /api/v1', () => {
     }
     expect(lines).toEqual(
       ['r.1', 'r.2', 'r.3'].map((requestId, at) => {
-        const told = { level: at === 0 ? 40 : 20, requestId, method: 'GET' };
-        return expect.objectContaining({ ...told, msg: 'admin request failed' });
+        const logged = { level: at === 0 ? 40 : 20, requestId, method: 'GET' };
+        return expect.objectContaining({ ...logged, msg: 'admin request failed' });
       }),
     );
     expect(lines[0]?.err).toMatchObject({ message: 'away: inner' });
   });
 
-  it("tells why Apple's push service cannot be reached, in one line of the log without a stack", async () => {
+  it("the log says in one line without a stack why Apple's push service cannot be reached", async () => {
     const error = new AppError('push_service_unreachable', 503, 'no such name', {
       headers: { 'Retry-After': '2' },
       cause: new Error('inner'),

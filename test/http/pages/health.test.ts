@@ -38,7 +38,7 @@ describe('health', () => {
     });
   });
 
-  it('tells the log once in a while which check fails', async () => {
+  it('a failing check is logged once in a while', async () => {
     lines.length = 0;
     const app = appWith({ database: broken, ca: broken });
     for (const _ of [1, 2, 3]) await request(app).get('/readyz');

@@ -41,14 +41,14 @@ describe('GET /lab', () => {
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('answers 503 while what it tells of cannot be read, and says no more', async () => {
+  it('the page answers 503 while the description cannot be read, and says no more', async () => {
     describeLab = () => Promise.reject(new Error('password of the database'));
     const { status, headers, text } = await ask();
     expect([status, headers['retry-after'], text]).toEqual([503, '5', 'The database is away\n']);
     describeLab = () => Promise.resolve(DESCRIPTION);
   });
 
-  it('tells programs on this machine what the lab is', async () => {
+  it('programs on this machine get the description of the lab', async () => {
     const { status, headers, text } = await ask();
     expect(status).toBe(200);
     expect(headers['cache-control']).toBe('no-store');

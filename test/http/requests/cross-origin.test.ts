@@ -34,7 +34,7 @@ function preflight(app: TestApp, origin: string, path = '/api/v1/tags') {
 }
 
 describe('pages of other origins', () => {
-  it('are told nothing without CORS_ORIGINS', async () => {
+  it('get no CORS headers without CORS_ORIGINS', async () => {
     for (const response of [await ask(closed, CONSOLE), await preflight(closed, CONSOLE)]) {
       expect(corsHeaders(response)).toEqual([]);
       expect(response.headers.get('vary') ?? '').not.toContain('Origin');
@@ -48,7 +48,7 @@ describe('pages of other origins', () => {
     `${CONSOLE}:8443`,
     `${CONSOLE}.evil.test`,
     'null',
-  ])('are told nothing when they are of %s', async (origin) => {
+  ])('get no CORS headers when they are of %s', async (origin) => {
     const response = await ask(open, origin);
     expect([response.status, corsHeaders(response)]).toEqual([200, []]);
     expect(response.headers.get('vary')).toContain('Origin');

@@ -81,7 +81,7 @@ describe('with the password that a browser keeps, a page of another site', () =>
     expect((await createTag(headers)).status).toBe(403);
   });
 
-  it('is told nothing but 401 where the password is wrong', async () => {
+  it('is answered just 401 if the password is wrong', async () => {
     const Authorization = `Basic ${Buffer.from('admin:wrong').toString('base64')}`;
     expect((await createTag({ Authorization, 'Sec-Fetch-Site': 'cross-site' })).status).toBe(401);
   });
@@ -106,7 +106,7 @@ describe('obeyed as ever are', () => {
     ['an address that was typed', () => ({ 'Sec-Fetch-Site': 'none' })],
     ["the server's own pages", () => ({ 'Sec-Fetch-Site': 'same-origin', Origin: PUBLIC_URL })],
     [
-      'its forms, which tell no origin',
+      'its forms, which send no origin',
       () => ({ 'Sec-Fetch-Site': 'same-origin', Origin: 'null' }),
     ],
     ['its pages in an older browser', () => ({ Origin: PUBLIC_URL })],

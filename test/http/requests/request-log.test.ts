@@ -52,7 +52,7 @@ describe('the request log', () => {
     expect(text()).not.toMatch(/hunter/);
   });
 
-  it('tells why a request was refused', async () => {
+  it('the line says why a request was refused', async () => {
     await request(app).get('/bad');
     expect(await nextLine()).toEqual([
       expect.objectContaining({ status: 400, code: 'invalid_signature', reason: 'digest' }),

@@ -68,14 +68,14 @@ describe('the server, when it is observed', () => {
     ['GET /mdm', 'mdm', 201],
     ['POST /api/v1/tags?secret=1', 'api', 201],
     ['GET /wp-login.php', 'other', 201],
-  ])('tells of %s', async (line, surface, status) => {
+  ])('is called for %s', async (line, surface, status) => {
     await ask(await start({}), line);
     const [[, , seconds = -1] = []] = seen;
     expect(seen).toEqual([[surface, status, seconds]]);
     expect(seconds >= 0 && seconds < 5).toBe(true);
   });
 
-  it('tells the status of a device request that was refused, and of one that failed', async () => {
+  it('is called with the status of a device request that was refused, and of one that failed', async () => {
     const faults = [new AppError('forbidden', 403, 'no'), new Error('broken')];
     const to = await start({
       deviceHandler: () => {
@@ -104,7 +104,7 @@ describe('the server, when it is observed', () => {
     expect(seconds).toBeGreaterThan(0.05);
   });
 
-  it('tells of a client that left', async () => {
+  it('is called for a client that left', async () => {
     let gone = () => {};
     const left = new Promise<void>((resolve) => {
       gone = resolve;
