@@ -1,8 +1,8 @@
 import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { AppError } from '../errors.js';
 import { refuseCrossSite } from '../http/requests/cross-site.js';
-import { contextOf } from '../http/requests/request-context.js';
-import { hasRole, type Role } from '../jsonapi/context.js';
+import { requireRole } from '../http/requests/request-context.js';
+import type { Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/documents/document.js';
 import { negotiateForm } from '../jsonapi/requests/negotiation.js';
 
@@ -81,15 +81,6 @@ export function mountRoutes(routes: ApiRoute[]): Router {
     router.all(path, refuse(route));
   }
   return router;
-}
-
-function requireRole(role: Role): RequestHandler {
-  return (_req, res, next) => {
-    if (!hasRole(contextOf(res).actor, role)) {
-      throw new AppError('forbidden', 403, `this needs the role ${role}`);
-    }
-    next();
-  };
 }
 
 /** Files are sent whatever Accept says. */

@@ -1,9 +1,8 @@
 import type { RequestHandler } from 'express';
-import { AppError } from '../errors.js';
 import { tokenOf, unauthorized } from '../http/requests/authorization.js';
 import { FailureLimit, type FailureLimitOptions } from '../http/requests/failure-limit.js';
-import { contextOf, setActor, sourceAddressOf } from '../http/requests/request-context.js';
-import { type Actor, hasRole, type Role } from '../jsonapi/context.js';
+import { setActor, sourceAddressOf } from '../http/requests/request-context.js';
+import type { Actor } from '../jsonapi/context.js';
 
 export interface ApiTokenOptions {
   /** The token's actor; null if it is unknown, expired or revoked. */
@@ -37,16 +36,6 @@ export function requireApiToken({ verify, limit }: ApiTokenOptions): RequestHand
       throw ofAddress ?? ofPrefix ?? unauthorized();
     }
     setActor(res, actor);
-    next();
-  };
-}
-
-/** 403 to anyone below `role`. */
-export function requireRole(role: Role): RequestHandler {
-  return (_req, res, next) => {
-    if (!hasRole(contextOf(res).actor, role)) {
-      throw new AppError('forbidden', 403, `the role ${role} is needed`);
-    }
     next();
   };
 }

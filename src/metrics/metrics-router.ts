@@ -1,8 +1,8 @@
 import { type RequestHandler, Router } from 'express';
-import { requireRole } from '../auth/require-api-token.js';
 import { AppError } from '../errors.js';
 import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
 import { isLocalRequest } from '../http/requests/local-request.js';
+import { requireRole } from '../http/requests/request-context.js';
 import type { Logger } from '../logger.js';
 
 export interface MetricsRouterOptions {

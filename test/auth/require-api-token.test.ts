@@ -1,12 +1,8 @@
 import express, { type Express } from 'express';
 import request from 'supertest';
-import {
-  type ApiTokenOptions,
-  requireApiToken,
-  requireRole,
-} from '../../src/auth/require-api-token.js';
+import { type ApiTokenOptions, requireApiToken } from '../../src/auth/require-api-token.js';
 import { jsonApiErrorHandler } from '../../src/http/errors/json-api-errors.js';
-import { requestContext } from '../../src/http/requests/request-context.js';
+import { requestContext, requireRole } from '../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import type { Actor } from '../../src/jsonapi/context.js';
 import { capturingLogger } from '../http/log-lines.js';

@@ -150,11 +150,11 @@ async function forge(at: TestApp, headersOf: (own: string) => OutgoingHttpHeader
   const device = await (await createTestDevice(at)).enroll();
   const body = buildPlist({ Status: 'Idle', ...device.ids });
   const before = await dumpRows(at.db);
-  const before = refusals(at).length;
+  const earlier = refusals(at).length;
   const headers = headersOf(FORMS['RFC 9440'](device.certificate.der));
   const { status, length } = await sendRaw(at, { headers, body });
   expect(await dumpRows(at.db)).toEqual(before);
-  return { answer: [status, length], reasons: refusals(at).slice(before) };
+  return { answer: [status, length], reasons: refusals(at).slice(earlier) };
 }
 
 describe('a header that names an enrolled device', () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestHandler, Response } from 'express';
 import { AppError } from '../../errors.js';
-import type { Actor, RequestContext } from '../../jsonapi/context.js';
+import { type Actor, hasRole, type RequestContext, type Role } from '../../jsonapi/context.js';
 import type { ProxyTrust } from './trust-proxy.js';
 
 const REQUEST_ID = /^[\w.-]{1,64}$/;
@@ -44,4 +44,14 @@ export function contextOf(res: Response): RequestContext {
   const context = res.locals.context as RequestContext | undefined;
   if (context === undefined) throw new AppError('unauthorized', 401, 'a token is needed');
   return context;
+}
+
+/** AppError 403 unless the token of the request has the role. */
+export function requireRole(role: Role): RequestHandler {
+  return (_req, res, next) => {
+    if (!hasRole(contextOf(res).actor, role)) {
+      throw new AppError('forbidden', 403, `this needs the role ${role}`);
+    }
+    next();
+  };
 }
