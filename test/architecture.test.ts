@@ -45,7 +45,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['db/enroll', 'db/push'],
   ],
   push: ['crypto', 'protocol', 'pki', 'jobs', 'db/connection', 'db/push', 'db/processes'],
-  metrics: ['http', 'auth', 'pki', 'db/connection', 'db/admin', 'db/dep'],
+  metrics: ['http', 'pki', 'db/connection', 'db/admin', 'db/dep'],
   mdm: [
     ...['http', 'crypto', 'protocol', 'pki', 'commands', 'db/connection', 'db/device-path'],
     ...['db/devices', 'db/enroll'],
