@@ -76,6 +76,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       'push',
       'dep',
       'jobs',
+      'enroll',
     ],
     ...['db/connection', 'db/admin', 'db/dep', 'db/devices', 'db/enroll', 'db/pki', 'db/processes'],
     ...['db/push'],

@@ -1,10 +1,8 @@
 import type { ErrorRequestHandler } from 'express';
-import type { Database } from '../db/connection/database.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
 import { AppError, type ErrorCode } from '../errors.js';
-import { writeAudit } from '../events/audit.js';
 import { contextOf } from '../http/requests/request-context.js';
 import { parseId } from '../jsonapi/definition/values.js';
+import type { ApiContext } from '../jsonapi/handler.js';
 
 /** The operation as its lines of audit name it. */
 export interface AuditedOperation {
@@ -14,15 +12,15 @@ export interface AuditedOperation {
   codes?: readonly ErrorCode[];
 }
 
-/** By role or by rule; what is merely asked for wrongly, or not there, was no attempt. */
+/** Refused by role or by rule. A malformed request, or one for an unknown id, is no refusal. */
 function isRefusal(error: unknown, codes: readonly ErrorCode[]): error is AppError {
   if (!(error instanceof AppError)) return false;
   return error.status === 403 || error.code === 'in_use' || codes.includes(error.code);
 }
 
-/** For `onError` of an operation: who was refused it is in the audit trail too. */
+/** For `onError` of an operation: records refused attempts in the audit trail, too. */
 export function auditRefusals(
-  db: Database,
+  api: Pick<ApiContext, 'store' | 'audit'>,
   { action, targetType, codes = [] }: AuditedOperation,
 ): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
@@ -31,10 +29,13 @@ export function auditRefusals(
       return;
     }
     const event = {
-      ...{ context: contextOf(res), action, targetType, outcome: 'refused' as const },
+      context: contextOf(res),
+      action,
+      targetType,
+      outcome: 'refused' as const,
       targetId: parseId(String(req.params.id)) ?? null,
       details: { code: error.code },
     };
-    inTransaction(db, (trx) => writeAudit(trx, event)).then(() => next(error), next);
+    api.store.inTransaction((trx) => api.audit(trx, event)).then(() => next(error), next);
   };
 }

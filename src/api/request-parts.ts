@@ -60,11 +60,11 @@ const parseAny: RequestHandler = (req, res, next) => {
 /** As jsonBody, where there must be one: AppError 415 without a Content-Type. */
 export const requiredJsonBody: RequestHandler[] = [requireType, parseAny];
 
-/** The `{id}` of the path; AppError 404 naming `what` when it is none. */
-export function pathId({ params }: Request, what: string): number {
-  const given = String(params.id);
+/** The id `{name}` of the path; AppError 404 naming `type` when it is none. */
+export function pathId({ params }: Request, name: string, type: string): number {
+  const given = String(params[name]);
   const id = parseId(given);
-  if (id === undefined) throw notFound(`${what} ${given}`);
+  if (id === undefined) throw notFound(`${type} ${given}`);
   return id;
 }
 

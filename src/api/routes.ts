@@ -22,7 +22,6 @@ import { type DepSyncDeps, depSyncRoutes } from './dep/dep-sync.js';
 import { type DepTokenDeps, depTokenRoutes } from './dep/dep-token.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './devices/device-actions.js';
 import { type DevicePushDeps, devicePushRoutes } from './devices/device-push.js';
-import { type DeviceRenewalDeps, deviceRenewalRoutes } from './devices/device-renewal.js';
 import { type DeviceSecretDeps, deviceSecretRoutes } from './devices/device-secrets.js';
 import {
   type EnrollmentApprovalDeps,
@@ -35,7 +34,6 @@ import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
 export type AdminRouteDeps = DeviceActionDeps &
   DevicePushDeps &
-  DeviceRenewalDeps &
   DeviceSecretDeps &
   ConfigurationDeps &
   AuthorityRotationDeps &
@@ -62,7 +60,6 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const routes = [
     ...deviceActionRoutes(deps),
     ...devicePushRoutes(deps),
-    ...deviceRenewalRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...enrollmentApprovalRoutes(deps),
     ...configurationRoutes(deps),

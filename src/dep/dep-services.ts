@@ -75,7 +75,7 @@ export function createDepServices(deps: DepDeps): DepServices {
 }
 
 /** Actions of an admin that Apple carries out; a job sends each after the commit. */
-interface DepDeviceActions {
+export interface DepDeviceActions {
   disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested>;
   lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested>;
 }

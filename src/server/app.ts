@@ -163,8 +163,8 @@ function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): 
 
 /** What admins call below /dep, beside what devices do: only these paths want a token. */
 function depApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandler): Router {
-  const { db, uploads } = deps;
-  const routes = depTokenRoutes({ db, engine, uploads, depTokenService: deps.dep.tokens });
+  const { uploads } = deps;
+  const routes = depTokenRoutes({ engine, uploads, depTokenService: deps.dep.tokens });
   const paths = routes.map(({ path }) => path);
   const router = express.Router();
   router.use(paths, ...adminDoor(deps, authenticated));

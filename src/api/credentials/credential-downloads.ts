@@ -5,6 +5,7 @@ import { AppError, notFound } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { parseId } from '../../jsonapi/definition/values.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
 import type {
   CredentialFile,
   CredentialFiles,
@@ -16,6 +17,7 @@ import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface CredentialDownloadDeps {
   db: Database;
+  engine: ApiContext;
   credentialFiles: CredentialFiles;
 }
 
@@ -134,7 +136,7 @@ function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
     answers: [fileAnswer('The key as a file.', ['application/x-pem-file', 'application/pkcs8'])],
     errors: [400, 404],
     handlers: [downloadKey(deps)],
-    onError: auditRefusals(deps.db, KEY_DOWNLOAD),
+    onError: auditRefusals(deps.engine, KEY_DOWNLOAD),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { z } from 'zod';
 import type { Config } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
@@ -13,7 +14,7 @@ import {
   countRefusedDevices,
 } from '../../db/push/device-reach.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
-import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
+import type { Document } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import {
   CREDENTIAL_KINDS,
@@ -24,7 +25,8 @@ import {
   type FileCertificate,
 } from '../../pki/credentials/credential-status.js';
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
-import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
+import { ownDocument, ownDocumentSchema } from '../action-document.js';
+import { type ApiOperation, type ApiRoute, jsonApiContent } from '../api-route.js';
 
 import { refuseParameters } from '../request-parts.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
@@ -42,6 +44,45 @@ export interface CredentialRouteDeps {
 }
 
 const PATH = '/credentials';
+
+const links = z.strictObject({}).meta({ ref: 'resource_links' });
+
+const CREDENTIALS = {
+  type: 'credentials',
+  onlyId: 1,
+  attributes: z.strictObject({
+    credentials: z.array(
+      z.strictObject({
+        kind: z.enum(CREDENTIAL_KINDS),
+        source: z.enum(['database', 'file']).describe('file: TLS_CERT_FILE.'),
+        id: z
+          .strictObject({})
+          .meta({ ref: 'id' })
+          .nullable()
+          .describe('Of the certificate, or of the account of device enrollment; null of a file.'),
+        name: z.string(),
+        days_left: z.int().describe('Negative once it has expired.'),
+        status: z.enum(CREDENTIAL_STATES),
+        topic: z.string().nullable().describe('Of push certificates.'),
+        apple_account: z
+          .string()
+          .nullable()
+          .describe('Of push certificates, where it is known: who can renew it at Apple.'),
+        identities: z
+          .int()
+          .nullable()
+          .describe(
+            'Of CAs that do not issue here now: how many identities of enrolled devices are theirs ' +
+              `(${COUNTED_AT_MOST + 1}: more than ${COUNTED_AT_MOST}).`,
+          ),
+        not_after: z.string().meta({ format: 'date-time' }),
+        links,
+      }),
+    ),
+    warnings: z.array(z.strictObject({ code: z.string(), detail: z.string() })),
+  }),
+};
+
 /** A process that has been silent for so long is taken for dead. */
 const SILENT_MS = 30_000;
 
@@ -65,7 +106,11 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
     tag: 'configuration',
     role: 'viewer',
     answers: [
-      { status: 200, description: 'The document.', content: [jsonApiContent(documentSchema())] },
+      {
+        status: 200,
+        description: 'The document.',
+        content: [jsonApiContent(ownDocumentSchema(CREDENTIALS))],
+      },
     ],
     errors: [400],
     handlers: [refuseParameters, read],
@@ -100,12 +145,11 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
 }
 
 function documentOf(facts: CredentialFacts, basePath: string): Document {
-  const links = { self: basePath + PATH };
   const attributes = {
     credentials: facts.credentials.map((credential) => shown(credential, basePath)),
     warnings: credentialWarnings(facts),
   };
-  return { data: { type: 'credentials', id: 1, attributes, links }, links, jsonapi: JSONAPI };
+  return ownDocument(CREDENTIALS, { id: 1, attributes, self: basePath + PATH });
 }
 
 function shown(credential: Credential, basePath: string) {
@@ -116,52 +160,4 @@ function shown(credential: Credential, basePath: string) {
   const optional = { topic, apple_account, identities };
   const said = { kind, id, source, name, days_left, status };
   return { ...said, ...optional, not_after: formatTimestamp(not_after), links };
-}
-
-function object(properties: Record<string, Schema>): Schema {
-  const required = Object.keys(properties);
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-function documentSchema(): Schema {
-  const links = { $ref: '#/components/schemas/resource_links' };
-  const attributes = object({
-    credentials: { type: 'array', items: credentialSchema(links) },
-    warnings: { type: 'array', items: object({ code: TEXT, detail: TEXT }) },
-  });
-  const data = object({
-    type: { type: 'string', enum: ['credentials'] },
-    id: { type: 'integer', enum: [1] },
-    ...{ attributes, links },
-  });
-  return object({ data, links, jsonapi: { $ref: '#/components/schemas/jsonapi' } });
-}
-
-const TEXT: Schema = { type: 'string' };
-
-function credentialSchema(links: Schema): Schema {
-  return object({
-    kind: { type: 'string', enum: CREDENTIAL_KINDS },
-    source: { type: 'string', enum: ['database', 'file'], description: 'file: TLS_CERT_FILE.' },
-    id: {
-      anyOf: [{ $ref: '#/components/schemas/id' }, { type: 'null' }],
-      description: 'Of the certificate, or of the account of device enrollment; null of a file.',
-    },
-    name: TEXT,
-    days_left: { type: 'integer', description: 'Negative once it has expired.' },
-    status: { type: 'string', enum: [...CREDENTIAL_STATES] },
-    topic: { type: ['string', 'null'], description: 'Of push certificates.' },
-    apple_account: {
-      type: ['string', 'null'],
-      description: 'Of push certificates, where it is known: who can renew it at Apple.',
-    },
-    identities: {
-      type: ['integer', 'null'],
-      description:
-        'Of CAs that do not issue here now: how many identities of enrolled devices are theirs ' +
-        `(${COUNTED_AT_MOST + 1}: more than ${COUNTED_AT_MOST}).`,
-    },
-    not_after: { type: 'string', format: 'date-time' },
-    links,
-  });
 }

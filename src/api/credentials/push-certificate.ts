@@ -17,7 +17,7 @@ const TYPE = 'certificate_signing_requests';
 /** The line of audit is committed before the first byte leaves. */
 function downloadRequest({ db, pushCertificateRequests }: PushCertificateDeps): RequestHandler {
   return async (req, res) => {
-    const id = pathId(req, TYPE);
+    const id = pathId(req, 'id', TYPE);
     const { name, mediaType, bytes } = await inTransaction(db, async (trx) => {
       const signed = await pushCertificateRequests.file(trx, id);
       await writeAudit(trx, {

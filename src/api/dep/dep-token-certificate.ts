@@ -1,5 +1,4 @@
 import type { RequestHandler, Response } from 'express';
-import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { DepTokens } from '../../dep/tokens/dep-tokens.js';
 import { writeAudit } from '../../events/audit.js';
@@ -11,7 +10,6 @@ import { auditRefusals } from '../audit-refusals.js';
 import { integerParameter, refuseOthers } from '../request-parts.js';
 
 export interface TokenCertificateDeps {
-  db: Database;
   engine: ApiContext;
   depTokenService: Pick<DepTokens, 'makeCertificate'>;
 }
@@ -44,7 +42,7 @@ export function tokenCertificateOperations(deps: TokenCertificateDeps): ApiRoute
     answers: [{ status: 200, description, content: [{ mediaType: TYPE, schema }] }],
     errors: [400, 404, 422],
     handlers: [download(deps)],
-    onError: auditRefusals(deps.db, AUDITED),
+    onError: auditRefusals(deps.engine, AUDITED),
   };
   const GET = { ...operation, operationId: 'downloadDepCertificateByGet', changesState: true };
   return { GET, POST: { ...operation, operationId: 'downloadDepCertificate' } };

@@ -1,5 +1,4 @@
 import type { RequestHandler, Response } from 'express';
-import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { DepTokens, StoredToken } from '../../dep/tokens/dep-tokens.js';
 import { writeAudit } from '../../events/audit.js';
@@ -16,7 +15,6 @@ import { auditRefusals } from '../audit-refusals.js';
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface TokenUploadDeps {
-  db: Database;
   engine: ApiContext;
   uploads: BodyReader;
   depTokenService: Pick<DepTokens, 'open'>;
@@ -92,7 +90,7 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
     ],
     errors: [400, 409, 413, 415, 422],
     handlers: [checkQuery, fileBody(options), takeToken(deps)],
-    onError: auditRefusals(deps.db, {
+    onError: auditRefusals(deps.engine, {
       ...{ action: ACTIONS.created, targetType: TYPE },
       codes: [
         ...(['invalid_smime', 'no_matching_key', 'invalid_token', 'token_expired'] as const),

@@ -1,25 +1,35 @@
-import type { Request, Response } from 'express';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
-import { contextOf } from '../../http/requests/request-context.js';
+import { z } from 'zod';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
-import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
-import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
-import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { PushedByHand } from '../../push/push-by-hand.js';
 import type { PushService } from '../../push/push-service.js';
-import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
-
-import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
+import { action } from '../action.js';
+import type { ApiRoute } from '../api-route.js';
 
 export interface DevicePushDeps {
   engine: ApiContext;
   push: Pick<PushService, 'pushByHand'>;
 }
 
-/** One push by hand, with the word of Apple's push service on it. */
-export function devicePushRoutes(deps: DevicePushDeps): ApiRoute[] {
-  const POST: ApiOperation = {
+const time = z.string().meta({ format: 'date-time' });
+
+const PUSH = {
+  type: 'pushes',
+  attributes: z.strictObject({
+    status_code: z.int().describe("HTTP status of Apple's answer."),
+    apns_id: z.string().nullable().describe('By which Apple knows the push.'),
+    reason: z.string().nullable().describe("Apple's word for a refusal, like `Unregistered`."),
+    timestamp: time.nullable().describe('With 410: since when the token is not valid.'),
+    topic: z.string().describe('Of the push certificate.'),
+    pushed_at: time.describe('When the answer came.'),
+  }),
+};
+
+/** Pushes a device now and shows what Apple's push service answered. */
+export function devicePushRoutes({ engine, push }: DevicePushDeps): ApiRoute[] {
+  const pushNow = action(engine, {
+    method: 'POST',
+    path: '/devices/{id}/push',
     operationId: 'pushDevice',
     tag: 'devices',
     role: 'operator',
@@ -31,41 +41,20 @@ export function devicePushRoutes(deps: DevicePushDeps): ApiRoute[] {
       'for a device that is not enrolled or has given no token, 409 `no_push_certificate` without ' +
       'one of its topic, 503 `push_service_unreachable` when there was no answer. Repeated with the ' +
       'same Idempotency-Key it gives the first answer, and pushes once more all the same.',
-    answers: [
-      { status: 200, description: "Apple's answer.", content: [jsonApiContent(documentSchema())] },
-    ],
-    errors: [400, 404, 409, 413, 415, 422],
-    handlers: [refuseParameters, ...jsonBody, (req, res) => push(deps, req, res)],
-  };
-  return [{ path: '/devices/{id}/push', methods: { POST } }];
+    answer: { status: 200, description: "Apple's answer.", shows: PUSH },
+    audit: { action: 'devices.push', targetType: 'devices' },
+    // Before the transaction: none stays open while Apple is asked.
+    prepare: ({ id }) => push.pushByHand(id),
+    run: async (_trx, { prepared }) => ({
+      details: { status_code: prepared.status, reason: prepared.reason },
+      attributes: attributesOf(prepared),
+    }),
+  });
+  return [pushNow];
 }
 
-/** The line of audit follows the push: no transaction waits for Apple. */
-async function push(
-  { engine, push: service }: DevicePushDeps,
-  req: Request,
-  res: Response,
-): Promise<void> {
-  const idempotency = readIdempotency(req);
-  const context = contextOf(res);
-  const pushed = await service.pushByHand(pathId(req, 'device'));
-  const work = async (trx: Transaction) => {
-    await engine.audit(trx, {
-      context,
-      action: 'devices.push',
-      targetType: 'devices',
-      targetId: pushed.deviceId,
-      outcome: 'success',
-      details: { status_code: pushed.status, reason: pushed.reason },
-    });
-    return { status: 200, document: documentOf(pushed, engine.basePath) };
-  };
-  sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
-}
-
-function documentOf(pushed: PushedByHand, basePath: string): Document {
-  const { deviceId: id, status, apnsId, reason, timestamp, topic, pushedAt } = pushed;
-  const attributes = {
+function attributesOf({ status, apnsId, reason, timestamp, topic, pushedAt }: PushedByHand) {
+  return {
     status_code: status,
     apns_id: apnsId,
     reason,
@@ -73,34 +62,4 @@ function documentOf(pushed: PushedByHand, basePath: string): Document {
     topic,
     pushed_at: formatTimestamp(pushedAt),
   };
-  const links = { self: `${basePath}/devices/${id}/push` };
-  return { data: { type: 'pushes', id, attributes, links }, links, jsonapi: JSONAPI };
-}
-
-function object(properties: Record<string, Schema>): Schema {
-  const required = Object.keys(properties);
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-function described(type: string[], description: string, rest: Schema = {}): Schema {
-  return { type: type.length === 1 ? type[0] : type, description, ...rest };
-}
-
-function documentSchema(): Schema {
-  const links = { $ref: '#/components/schemas/resource_links' };
-  const time = { format: 'date-time' };
-  const attributes = object({
-    status_code: described(['integer'], "HTTP status of Apple's answer."),
-    apns_id: described(['string', 'null'], 'By which Apple knows the push.'),
-    reason: described(['string', 'null'], "Apple's word for a refusal, like `Unregistered`."),
-    timestamp: described(['string', 'null'], 'With 410: since when the token is not valid.', time),
-    topic: described(['string'], 'Of the push certificate.'),
-    pushed_at: described(['string'], 'When the answer came.', time),
-  });
-  const data = object({
-    type: { type: 'string', enum: ['pushes'] },
-    id: { $ref: '#/components/schemas/id' },
-    ...{ attributes, links },
-  });
-  return object({ data, links, jsonapi: { $ref: '#/components/schemas/jsonapi' } });
 }

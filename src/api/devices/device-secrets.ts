@@ -1,28 +1,17 @@
-import type { Request, RequestHandler, Response } from 'express';
-import type { Database } from '../../db/connection/database.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { z } from 'zod';
 import { secretLabel } from '../../db/devices/device-repository.js';
 import { findSecret, type SecretKind, type StoredSecret } from '../../db/devices/device-secrets.js';
 import { AppError, notFound } from '../../errors.js';
-import { writeAudit } from '../../events/audit.js';
-import { contextOf } from '../../http/requests/request-context.js';
-import { formatTimestamp, parseId } from '../../jsonapi/definition/values.js';
-import { type Document, JSONAPI } from '../../jsonapi/documents/document.js';
-import { sendAnswer } from '../../jsonapi/documents/send.js';
+import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
-import { type ApiOperation, type ApiRoute, jsonApiContent, type Schema } from '../api-route.js';
-import { auditRefusals } from '../audit-refusals.js';
-
-import { jsonBody, pathId, refuseParameters } from '../request-parts.js';
+import { action } from '../action.js';
+import type { ApiRoute } from '../api-route.js';
 
 export interface DeviceSecretDeps {
   engine: ApiContext;
-  db: Database;
-  /** AppError where the bytes were not sealed for the identity. */
-  box: { open(sealed: Buffer, identity: string): Buffer };
+  /** AppError where the bytes were not sealed for the label. */
+  box: { open(sealed: Buffer, label: string): Buffer };
 }
-
-const REVEAL = { action: 'devices.reveal_secret', targetType: 'devices' };
 
 /** The others are bytes. */
 const TEXT_KINDS: readonly SecretKind[] = [
@@ -30,9 +19,22 @@ const TEXT_KINDS: readonly SecretKind[] = [
   'fde_personal_recovery_key_device_key',
 ];
 
-/** What a device has escrowed, shown to an admin. The list of it is a resource as others are. */
-export function deviceSecretRoutes(deps: DeviceSecretDeps): ApiRoute[] {
-  const POST: ApiOperation = {
+const REVEALED = {
+  type: 'revealed_secrets',
+  attributes: z.strictObject({
+    kind: z.string().describe('As in the list of secrets.'),
+    enrollment_number: z.int().describe('The enrollment that it was given in.'),
+    created_at: z.string().meta({ format: 'date-time' }),
+    encoding: z.enum(['utf8', 'base64']).describe('How the value is written.'),
+    value: z.string(),
+  }),
+};
+
+/** Shows an admin what a device has escrowed. The list of it is a resource as others are. */
+export function deviceSecretRoutes({ engine, box }: DeviceSecretDeps): ApiRoute[] {
+  const reveal = action(engine, {
+    method: 'POST',
+    path: '/devices/{id}/secrets/{secret_id}/reveal',
     operationId: 'revealDeviceSecret',
     tag: 'device_secrets',
     role: 'admin',
@@ -42,70 +44,35 @@ export function deviceSecretRoutes(deps: DeviceSecretDeps): ApiRoute[] {
       'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each time is audited, with ' +
       'the kind and never the value, and so is each that is refused. 409 `conflict` for the mark ' +
       'of a secret that the device has taken away. Nothing of it is kept for an Idempotency-Key.',
-    answers: [{ status: 200, description: 'The secret.', content: [jsonApiContent(schema())] }],
-    errors: [400, 404, 409, 413, 415, 422],
-    handlers: [refuseParameters, ...jsonBody, reveal(deps)],
-    onError: auditRefusals(deps.db, REVEAL),
-  };
-  return [{ path: '/devices/{id}/secrets/{secret_id}/reveal', methods: { POST } }];
-}
-
-function secretId({ params }: Request): number {
-  const given = String(params.secret_id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`device_secrets ${given}`);
-  return id;
-}
-
-/** The line of audit is committed before the secret leaves. */
-function reveal({ engine, db, box }: DeviceSecretDeps): RequestHandler {
-  return async (req: Request, res: Response) => {
-    const place = { deviceId: pathId(req, 'device'), id: secretId(req) };
-    const secret = await inTransaction(db, async (trx) => {
-      const found = await findSecret(trx, place);
-      if (found === undefined) throw notFound(`device_secrets ${place.id} of this device`);
-      const { id, kind, enrollment_number } = found;
-      if (found.sealed.length === 0) {
+    answer: { status: 200, description: 'The secret.', shows: REVEALED },
+    audit: { action: 'devices.reveal_secret', targetType: 'devices', refusals: [] },
+    isRepeatable: false,
+    run: async (trx, { id: deviceId, pathId }) => {
+      const secretId = pathId('secret_id', 'device_secrets');
+      const secret = await findSecret(trx, { deviceId, id: secretId });
+      if (secret === undefined) throw notFound(`device_secrets ${secretId} of this device`);
+      const { kind, enrollment_number } = secret;
+      if (secret.sealed.length === 0) {
         throw new AppError('conflict', 409, `the device has taken its ${kind} away`);
       }
-      await writeAudit(trx, {
-        ...{ context: contextOf(res), ...REVEAL, targetId: place.deviceId },
-        ...{ outcome: 'success', details: { secret_id: id, kind, enrollment_number } },
-      });
-      return { ...found, value: box.open(found.sealed, secretLabel(place.deviceId, kind)) };
-    });
-    const self = `${engine.basePath}/devices/${place.deviceId}/secrets/${place.id}/reveal`;
-    sendAnswer(req, res, { status: 200, document: documentOf(secret, self) });
-  };
+      const value = box.open(secret.sealed, secretLabel(deviceId, kind));
+      return {
+        ids: secretId,
+        details: { secret_id: secretId, kind, enrollment_number },
+        attributes: attributesOf(secret, value),
+      };
+    },
+  });
+  return [reveal];
 }
 
-function documentOf(secret: StoredSecret & { value: Buffer }, self: string): Document {
-  const { id, kind, enrollment_number, created_at, value } = secret;
+function attributesOf({ kind, enrollment_number, created_at }: StoredSecret, value: Buffer) {
   const encoding = TEXT_KINDS.includes(kind) ? 'utf8' : 'base64';
-  const attributes = {
-    ...{ kind, enrollment_number, created_at: formatTimestamp(created_at), encoding },
+  return {
+    kind,
+    enrollment_number,
+    created_at: formatTimestamp(created_at),
+    encoding,
     value: value.toString(encoding),
   };
-  const links = { self };
-  return { data: { type: 'revealed_secrets', id, attributes, links }, links, jsonapi: JSONAPI };
-}
-
-function object(properties: Record<string, Schema>): Schema {
-  const required = Object.keys(properties);
-  return { type: 'object', properties, required, additionalProperties: false };
-}
-
-function schema(): Schema {
-  const text = { type: 'string' };
-  const links = { $ref: '#/components/schemas/resource_links' };
-  const attributes = object({
-    kind: { ...text, description: 'As in the list of secrets.' },
-    enrollment_number: { type: 'integer', description: 'The enrollment that it was given in.' },
-    created_at: { ...text, format: 'date-time' },
-    encoding: { ...text, enum: ['utf8', 'base64'], description: 'How the value is written.' },
-    value: text,
-  });
-  const type = { ...text, enum: ['revealed_secrets'] };
-  const data = object({ type, id: { $ref: '#/components/schemas/id' }, attributes, links });
-  return object({ data, links, jsonapi: { $ref: '#/components/schemas/jsonapi' } });
 }

@@ -1,0 +1,42 @@
+import type { z } from 'zod';
+import { type Document, JSONAPI } from '../jsonapi/documents/document.js';
+import { toSchema } from './action-body.js';
+import type { Schema } from './api-route.js';
+
+/** A document that shows no stored resource, but what an action or a read found. */
+export interface OwnDocument {
+  type: string;
+  /** Of each attribute: its type and what it means. */
+  attributes: z.ZodType;
+  /** The one id there is; others show an id of their path. */
+  onlyId?: number;
+}
+
+export function ownDocument(
+  { type }: OwnDocument,
+  shown: { id: number; attributes: Record<string, unknown>; self: string },
+): Document {
+  const { id, attributes, self } = shown;
+  const links = { self };
+  return { data: { type, id, attributes, links }, links, jsonapi: JSONAPI };
+}
+
+export function ownDocumentSchema({ type, attributes, onlyId }: OwnDocument): Schema {
+  const links = componentRef('resource_links');
+  const data = closedObject({
+    type: { type: 'string', enum: [type] },
+    id: onlyId === undefined ? componentRef('id') : { type: 'integer', enum: [onlyId] },
+    attributes: toSchema(attributes),
+    links,
+  });
+  return closedObject({ data, links, jsonapi: componentRef('jsonapi') });
+}
+
+function componentRef(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function closedObject(properties: Record<string, Schema>): Schema {
+  const required = Object.keys(properties);
+  return { type: 'object', properties, required, additionalProperties: false };
+}

@@ -1,0 +1,250 @@
+import type { Request, Response } from 'express';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { AppError, type ErrorCode } from '../errors.js';
+import { contextOf } from '../http/requests/request-context.js';
+import { type AuditValues, hasRole, type RequestContext, type Role } from '../jsonapi/context.js';
+import type { Document } from '../jsonapi/documents/document.js';
+import { sendAnswer } from '../jsonapi/documents/send.js';
+import type { Answer, ApiContext } from '../jsonapi/handler.js';
+import { resourcesDocument } from '../jsonapi/operations/item.js';
+import { performWrite, readIdempotency } from '../jsonapi/requests/idempotency.js';
+import { inFlatBody } from '../jsonapi/requests/pointers.js';
+import { type ActionBody, bodyContent, readBody } from './action-body.js';
+import { type OwnDocument, ownDocument, ownDocumentSchema } from './action-document.js';
+import {
+  type ApiOperation,
+  type ApiRoute,
+  itemSchema,
+  jsonApiContent,
+  listSchema,
+  type Schema,
+} from './api-route.js';
+import { auditRefusals } from './audit-refusals.js';
+import {
+  booleanParameter,
+  jsonBody,
+  pathId,
+  refuseOthers,
+  requiredJsonBody,
+} from './request-parts.js';
+
+/** A query parameter that is true or false; false where it is left out. */
+export interface ActionFlag {
+  description: string;
+  /** Needed to set it, where the role of the action is not enough. */
+  role?: Role;
+}
+
+/** What the rule of an action reads. */
+export interface ActionRequest<Body, Flag extends string> {
+  /** The `{id}` of the path; 0 where the path has none. */
+  id: number;
+  /** Another id of the path. AppError 404 naming `type` when it is none. */
+  pathId(name: string, type: string): number;
+  body: Body;
+  flags: Record<Flag, boolean>;
+  context: RequestContext;
+}
+
+/** What the rule of an action has done: for the audit trail, and for the answer. */
+export interface ActionResult {
+  /** Of the audit event, if it is not the `{id}` of the path. */
+  targetId?: number;
+  /** For the audit trail; read from the answer where it names what the answer shows. */
+  details?: Record<string, unknown> | ((document: Document) => Record<string, unknown>);
+  /** Of the resources to show, if it is not the `{id}` of the path; several make a list. */
+  ids?: number | number[];
+  /** Of a document of the action's own. */
+  attributes?: Record<string, unknown>;
+  meta?: Record<string, unknown>;
+  location?: string;
+  afterCommit?: (() => Promise<void>) | undefined;
+}
+
+export interface Action<Body, Flag extends string, Prepared> {
+  /** `GET, POST`: the contract's GET, and a POST for those who keep GET free of consequences. */
+  method: 'POST' | 'GET, POST';
+  /** Below /api/v1, as the contract writes it, `{id}`s and all. */
+  path: string;
+  /** Stable: client generators name their functions by it. */
+  operationId: string;
+  tag: string;
+  role: Role;
+  summary: string;
+  description: string;
+  body?: ActionBody<Body>;
+  flags?: Record<Flag, ActionFlag>;
+  answer: {
+    status: 200 | 201 | 202;
+    description: string;
+    /** The type of the resources that are shown, or a document of the action's own. */
+    shows: string | { listOf: string } | OwnDocument;
+  };
+  /** Statuses of error documents beside 401, 403, 406 and 429. */
+  errors?: number[];
+  /** `refusals`: who was refused it is in the audit trail too; codes name further refusals. */
+  audit: { action: string; targetType: string; refusals?: readonly ErrorCode[] };
+  /** False: the answer is not stored, so a repeated Idempotency-Key runs the action again. */
+  isRepeatable?: false;
+  /** Runs before the transaction, for what must not hold one open. */
+  prepare?(request: ActionRequest<Body, Flag>): Promise<Prepared>;
+  /** The rule. Runs in one transaction with its audit event; what it throws rolls both back. */
+  run(
+    trx: Transaction,
+    request: ActionRequest<Body, Flag> & { prepared: Prepared },
+  ): Promise<ActionResult>;
+}
+
+const ERRORS = [400, 404, 409, 413, 415, 422];
+
+/**
+ * A write of the API that is no CRUD, as one declaration: checks of parameters and body, role,
+ * transaction, audit event, idempotency, answer and its OpenAPI operation follow from it.
+ */
+export function action<Body = unknown, Flag extends string = never, Prepared = undefined>(
+  api: ApiContext,
+  declared: Action<Body, Flag, Prepared>,
+): ApiRoute {
+  const { method, path, operationId, body, audit } = declared;
+  const POST: ApiOperation = {
+    operationId,
+    tag: declared.tag,
+    role: declared.role,
+    summary: declared.summary,
+    description: declared.description,
+    ...(declared.flags && { parameters: flagParameters(declared.flags) }),
+    ...(body && {
+      requestBody: { required: body.isRequired === true, content: bodyContent(body) },
+    }),
+    answers: [describeAnswer(declared.answer)],
+    errors: declared.errors ?? ERRORS,
+    handlers: [
+      (req, _res, next) => {
+        refuseOthers(req, Object.keys(declared.flags ?? {}));
+        next();
+      },
+      ...(body?.isRequired ? requiredJsonBody : jsonBody),
+      (req, res) => perform(api, declared, { req, res }),
+    ],
+    ...(audit.refusals && {
+      onError: auditRefusals(api, { ...audit, codes: audit.refusals }),
+    }),
+  };
+  if (method === 'POST') return { path, methods: { POST } };
+  const GET = { ...POST, operationId: `${operationId}ByGet`, changesState: true };
+  return { path, methods: { GET, POST } };
+}
+
+function flagParameters(flags: Record<string, ActionFlag>) {
+  return Object.entries(flags).map(([name, { description }]) => ({
+    name,
+    in: 'query' as const,
+    description,
+    schema: { type: 'boolean', default: false },
+  }));
+}
+
+function describeAnswer({ status, description, shows }: Action<never, never, never>['answer']) {
+  return { status, description, content: [jsonApiContent(schemaOf(shows))] };
+}
+
+function schemaOf(shows: string | { listOf: string } | OwnDocument): Schema {
+  if (typeof shows === 'string') return itemSchema(shows);
+  return 'listOf' in shows ? listSchema(shows.listOf) : ownDocumentSchema(shows);
+}
+
+async function perform<Body, Flag extends string, Prepared>(
+  api: ApiContext,
+  declared: Action<Body, Flag, Prepared>,
+  { req, res }: { req: Request; res: Response },
+): Promise<void> {
+  const context = contextOf(res);
+  const flags = readFlags(declared.flags, req, context);
+  const idempotency = declared.isRepeatable === false ? undefined : readIdempotency(req);
+  const { targetType } = declared.audit;
+  const id = declared.path.includes('{id}') ? pathId(req, 'id', targetType) : 0;
+  const { value: body, isFlat } = readBody(declared.body, req.body);
+  const byName = (name: string, type: string) => pathId(req, name, type);
+  const request = { id, pathId: byName, body, flags, context };
+  const prepared = (await declared.prepare?.(request)) as Prepared;
+  let afterCommit: ActionResult['afterCommit'];
+  const work = async (trx: Transaction): Promise<Answer> => {
+    const result = await declared.run(trx, { ...request, prepared }).catch((error: unknown) => {
+      throw isFlat ? inFlatBody(error) : error;
+    });
+    afterCommit = result.afterCommit;
+    const document = await documentOf(api, declared.answer.shows, { trx, req, request, result });
+    await writeEvent(api, trx, { declared, request, result, document });
+    const { location } = result;
+    const answer = { status: declared.answer.status, document };
+    return location === undefined ? answer : { ...answer, location };
+  };
+  const answer = await performWrite(api.store, { context, idempotency, work });
+  await afterCommit?.();
+  sendAnswer(req, res, answer);
+}
+
+function readFlags<Flag extends string>(
+  flags: Record<Flag, ActionFlag> | undefined,
+  req: Request,
+  { actor }: RequestContext,
+): Record<Flag, boolean> {
+  const entries = Object.entries<ActionFlag>(flags ?? {}).map(([name, { role }]) => {
+    const isSet = booleanParameter(req, name);
+    if (isSet && role !== undefined && !hasRole(actor, role)) {
+      throw new AppError('forbidden', 403, `${name}=true needs the role ${role}`);
+    }
+    return [name, isSet];
+  });
+  return Object.fromEntries(entries);
+}
+
+interface Shown {
+  trx: Transaction;
+  req: Request;
+  request: { id: number; context: RequestContext };
+  result: ActionResult;
+}
+
+async function documentOf(
+  api: ApiContext,
+  shows: string | { listOf: string } | OwnDocument,
+  { trx, req, request, result }: Shown,
+): Promise<Document> {
+  const { ids = request.id, attributes = {}, meta } = result;
+  if (typeof shows !== 'string' && !('listOf' in shows)) {
+    const self = api.basePath + req.path.replace(/\/$/, '');
+    return ownDocument(shows, { id: Number(ids), attributes, self });
+  }
+  const type = typeof shows === 'string' ? shows : shows.listOf;
+  const { context } = request;
+  const document = await resourcesDocument(api, type, { ids, trx, context });
+  return meta === undefined ? document : { ...document, meta: { ...document.meta, ...meta } };
+}
+
+async function writeEvent<Body, Flag extends string, Prepared>(
+  api: ApiContext,
+  trx: Transaction,
+  done: {
+    declared: Action<Body, Flag, Prepared>;
+    request: { id: number; context: RequestContext };
+    result: ActionResult;
+    document: Document;
+  },
+): Promise<void> {
+  const { declared, request, result, document } = done;
+  const { action: name, targetType } = declared.audit;
+  const { details = {}, targetId = request.id } = result;
+  const values: AuditValues = {
+    details: typeof details === 'function' ? details(document) : details,
+  };
+  const { context } = request;
+  await api.audit(trx, {
+    ...values,
+    context,
+    action: name,
+    targetType,
+    targetId,
+    outcome: 'success',
+  });
+}
