@@ -26,8 +26,8 @@ async function unread(...args: string[]): Promise<{ code: unknown; errors: strin
   return { code, errors: child.errors() };
 }
 
-describe('a command whose output nobody reads', () => {
-  it('does its work and ends quietly', async () => {
+describe('a command whose reader has gone', () => {
+  it('finishes its work and ends quietly', async () => {
     expect(await unread('migrate', '--status')).toEqual({ code: 0, errors: '' });
     const made = ['token', 'create', '--name', 'unread', '--role', 'viewer'];
     expect(await unread(...made)).toEqual({ code: 0, errors: '' });

@@ -53,7 +53,7 @@ describe('muster ca', () => {
     expect(await test.db.knex('certificates')).toHaveLength(1);
   });
 
-  it('rotate tells of the new CA, and of a former one that nobody needs', async () => {
+  it('rotate prints the new CA, and that a former one is not needed', async () => {
     await rotate();
     const row = await test.db.knex('certificates').where({ issues_identities: true }).first();
     expect(output).toEqual([
@@ -67,7 +67,7 @@ describe('muster ca', () => {
     first = await ensureCertificateAuthority({ db: test.db, box, logger });
   });
 
-  it('rotate tells how many devices have an identity of the former CA, and until when', async () => {
+  it('rotate prints how many devices have an identity of the former CA, and until when', async () => {
     const notAfter = await enroll('active');
     await enroll('renewal');
     await enroll('superseded');
@@ -86,8 +86,12 @@ describe('muster ca', () => {
     const events = await test.db.knex('audit_events').orderBy('id', 'desc');
     const row = await test.db.knex('certificates').where({ issues_identities: true }).first();
     expect(events[0]).toMatchObject({
-      ...{ actor: 'cli', role: 'admin', action: 'ca_certificates.rotate', outcome: 'success' },
-      ...{ target_type: 'certificates', target_id: String(row.id) },
+      actor: 'cli',
+      role: 'admin',
+      action: 'ca_certificates.rotate',
+      outcome: 'success',
+      target_type: 'certificates',
+      target_id: String(row.id),
       details: { subject: row.subject, fingerprint: row.fingerprint_sha256, former: first.id },
     });
   });

@@ -96,7 +96,7 @@ describe('files of certificates and keys', () => {
     },
   );
 
-  it('are read as PKCS #12 without a password, and nobody is asked', async () => {
+  it('are read as PKCS #12 without a password, without asking for one', async () => {
     const ask = () => Promise.reject(new Error('asked'));
     const file = made('empty.p12', ...P12, '-passout', 'pass:');
     await expectBoth(read([file], undefined, { ask }));
@@ -117,7 +117,7 @@ describe('files of certificates and keys', () => {
 });
 
 describe('files are refused', () => {
-  it('that need a password where none can be had', async () => {
+  it('that need a password when none can be asked for', async () => {
     const file = made('c.p12', ...P12, '-passout', `pass:${PASSWORD}`);
     await expect(read([file])).rejects.toMatchObject({
       name: 'UsageError',
@@ -149,7 +149,7 @@ describe('files are refused', () => {
     expect((error as Error).message).toContain(`${file}: ${message}`);
   });
 
-  it('that are none, or bring two keys', async () => {
+  it('of other kinds, or with two keys', async () => {
     await expect(read([join(directory, 'folder')])).rejects.toThrow(
       /folder cannot be read \(EISDIR/,
     );

@@ -110,7 +110,7 @@ describe('muster keys rotate-master', () => {
     expect(readdirSync(dataDir)).toEqual(['master.key']);
   });
 
-  it('takes no key where it makes one, and none that is no key', async () => {
+  it('refuses a key where it generates one, and anything that is no key', async () => {
     await begin();
     const given = randomBytes(32).toString('base64');
     await expect(keysRotateMaster(io(), {}, given)).rejects.toThrow('do not pass one');
@@ -126,7 +126,7 @@ describe('muster keys rotate-master', () => {
     await expect(missing).rejects.toThrow(/^--new-key-file cannot be read \(ENOENT: .*missing'\)$/);
   });
 
-  it('puts the new key in the place of the former one, which it keeps', async () => {
+  it('replaces the key file, and keeps the former one', async () => {
     const former = await begin();
     const before = readFileSync(keyFile(), 'utf8');
     await keysRotateMaster(io(), {});
@@ -161,7 +161,7 @@ describe('muster keys rotate-master', () => {
     expect(readdirSync(dataDir).sort()).toEqual(names.sort());
   });
 
-  it('takes the new key that is given where MASTER_KEY is set', async () => {
+  it('uses the new key of the options where MASTER_KEY is set', async () => {
     const [masterKey, next, other] = [randomBytes(32), randomBytes(32), randomBytes(32)];
     await begin(masterKey);
     await keysRotateMaster(io(masterKey), {}, next.toString('base64'));
@@ -174,7 +174,7 @@ describe('muster keys rotate-master', () => {
     expect(readdirSync(dataDir)).toEqual(['given']);
   });
 
-  it('tells whoever gives another key afterwards which one is meant', async () => {
+  it('names the key that is needed when another one is set afterwards', async () => {
     const keys = [randomBytes(32), randomBytes(32), randomBytes(32)] as const;
     const [first, second, third] = keys.map((key) => masterKeyId(new SecretBox(key)));
     const refusal = async (key: Buffer) => {
@@ -235,7 +235,7 @@ describe('muster keys rotate-master', () => {
     expect(await load()).toEqual(next);
   });
 
-  it('killed in the middle, goes on where it was, and no server starts meanwhile', async () => {
+  it('killed in the middle, continues where it was, and no server starts meanwhile', async () => {
     const former = await begin();
     await addReports(former, MANY);
     const env = { DATABASE_URL: test.connectionString, DATA_DIR: dataDir, PORT: '0' };

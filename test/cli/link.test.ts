@@ -54,7 +54,7 @@ describe('muster link', () => {
     expect(link).toMatchObject({ name: 'Lobby', max_uses: null, uses: 0, is_disabled: false });
   });
 
-  it('create takes uses, an end, tags and a group', async () => {
+  it('create accepts uses, an expiry, tags and a group', async () => {
     const tags = await test.db.knex('tags').insert([{ name: 'a' }, { name: 'b' }], 'id');
     const [group] = await test.db.knex('device_groups').insert({ name: 'Kiosks' }, 'id');
     const args = { name: 'Kiosks', maxUses: 5, expires: '7d', tag: ['b', 'A', 'B'] };
@@ -77,7 +77,9 @@ describe('muster link', () => {
     const events = await test.db.knex('audit_events').where({ target_id: String(id) });
     expect(events).toMatchObject([
       {
-        ...{ actor: 'cli', action: 'enrollment_links.create', target_type: 'enrollment_links' },
+        actor: 'cli',
+        action: 'enrollment_links.create',
+        target_type: 'enrollment_links',
         details: { changes: { name: [null, 'Audited'] } },
       },
     ]);
@@ -133,7 +135,7 @@ describe('muster link', () => {
     ]);
   });
 
-  it('delete takes the link away, with an audit line', async () => {
+  it('delete deletes the link, with an audit line', async () => {
     await linkCreate(opened(), { name: 'Gone' }, write);
     const { id } = await links().where({ name: 'Gone' }).first('id');
     output = [];

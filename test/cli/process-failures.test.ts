@@ -3,17 +3,19 @@ import { killChildren, startTypeScript } from '../helpers/child-process.js';
 
 afterEach(killChildren);
 
-it('a rejection that nobody awaits is told and ends nothing, an error that nobody catches is told and ends the process', async () => {
+it('an unhandled rejection is logged and ends nothing; an uncaught exception is logged and ends the process', async () => {
   const child = startTypeScript(join(__dirname, 'process-failures-child.ts'), []);
   expect(await child.ended).toBe(1);
   const [rejected, goesOn, thrown] = child.lines;
   expect(JSON.parse(rejected ?? '')).toMatchObject({
-    ...{ level: 50, msg: 'a promise was rejected that nobody awaits: please report it' },
+    level: 50,
+    msg: 'a promise was rejected that nobody awaits: please report it',
     err: { message: 'nobody awaits this' },
   });
   expect(goesOn).toBe('serving on');
   expect(JSON.parse(thrown ?? '')).toMatchObject({
-    ...{ level: 60, msg: 'an error was thrown that nobody catches: the process ends' },
+    level: 60,
+    msg: 'an error was thrown that nobody catches: the process ends',
     err: { message: 'nobody catches this' },
   });
 });

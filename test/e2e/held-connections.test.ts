@@ -7,9 +7,12 @@ describe('8 MiB bodies held at their last byte, with a signature that any device
   it('take no memory to speak of, are ended, and no honest device is refused', async () => {
     const database = await createTestDatabase();
     const results = await heldConnections({
-      ...{ databaseUrl: database.connectionString, connections: CONNECTIONS, seconds: 1.5 },
+      databaseUrl: database.connectionString,
+      connections: CONNECTIONS,
+      seconds: 1.5,
       // Other tests run beside this one; `npm run soak` measures time.
-      ...{ kinds: ['copied'], mostSlowdown: Number.POSITIVE_INFINITY },
+      kinds: ['copied'],
+      mostSlowdown: Number.POSITIVE_INFINITY,
     });
     await database.drop();
     expect(results.flatMap(({ broken }) => broken)).toEqual([]);

@@ -5,7 +5,7 @@ import { Random } from '../../src/lab/devices/random.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { DeviceProxy } from './device-proxy.js';
 
-/** A server with its lab on, at an address that devices can be told. */
+/** A server with its lab on, at an address that devices can reach. */
 export interface LabWorld {
   app: TestApp;
   url: string;

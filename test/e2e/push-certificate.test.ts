@@ -15,7 +15,7 @@ const TOPIC = 'com.apple.mgmt.External.7e000000-0000-4000-8000-000000000001';
 const OTHER_TOPIC = 'com.apple.mgmt.External.7e000000-0000-4000-8000-000000000002';
 
 let vendor: Vendor;
-/** One whose certificates the push service does not believe, and one whose it does. */
+/** One CA that the push service does not trust, and one that it does. */
 let distrusted: PushPortal;
 let portal: PushPortal;
 let standIn: ApnsStandIn;
@@ -83,7 +83,9 @@ describe('a push certificate, from nothing to a renewal', () => {
       pem_private_key: keyPem(vendor.leaf),
     });
     const { id } = await create('/certificate_signing_requests', 'certificate_signing_requests', {
-      ...{ purpose: 'mdm.pushcert', subject: 'CN=push', apple_account: ACCOUNT },
+      purpose: 'mdm.pushcert',
+      subject: 'CN=push',
+      apple_account: ACCOUNT,
     });
     const file = await adminApi(app).get(`/certificate_signing_requests/${id}/push_request`);
     expect(file.status).toBe(200);

@@ -98,7 +98,7 @@ describe('muster token, while the server runs', () => {
     expect(name.output).not.toContain('    at ');
   });
 
-  it('tells the state of the schema', async () => {
+  it('shows the state of the schema', async () => {
     const { code, output } = await muster('migrate', '--status');
     expect(code).toBe(0);
     expect(output).toMatch(/^applied {2}20261121090000_first_schema\n/);

@@ -24,7 +24,9 @@ let api: AdminClient;
 async function query<Row extends pg.QueryResultRow>(text: string, values: unknown[]) {
   const { dataDir } = server;
   const { connection } = await openEmbedded({
-    ...{ dataDir, mode: 'use', logger: createLogger('silent') },
+    dataDir,
+    mode: 'use',
+    logger: createLogger('silent'),
   });
   const client = new pg.Client({ ...connection });
   await client.connect();

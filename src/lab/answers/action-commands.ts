@@ -136,7 +136,7 @@ export const ACTION_COMMANDS: Record<string, CommandHandler> = {
     return acknowledged();
   },
   DeviceLock: (_device, { Message, PhoneNumber }) =>
-    acknowledged(
-      Message === undefined && PhoneNumber === undefined ? {} : { MessageResult: 'Success' },
-    ),
+    acknowledged({
+      MessageResult: Message === undefined && PhoneNumber === undefined ? undefined : 'Success',
+    }),
 };

@@ -140,13 +140,16 @@ describe('muster api', () => {
     ];
     expect(runs.map(({ code }) => code)).toEqual([0, 0, 0]);
     expect(await app.db.knex('tags').orderBy('id').pluck('name')).toEqual([
-      ...['of an argument', 'of a file', 'of standard input'],
+      'of an argument',
+      'of a file',
+      'of standard input',
     ]);
   });
 
   it('sends headers', async () => {
     const { code, err } = await run(['PATCH', '/configuration/organization'], {
-      ...{ field: ['x509_c=DE'], header: ['If-Match: "stale.tag"'] },
+      field: ['x509_c=DE'],
+      header: ['If-Match: "stale.tag"'],
     });
     expect([code, err]).toEqual([1, 'muster: 412 Precondition Failed\n']);
   });
@@ -158,7 +161,9 @@ describe('muster api', () => {
         text.slice(8, -1),
       );
     expect(await names('/tags?page[size]=2&sort=-name&fields[tags]=name')).toEqual([
-      ...['c', 'b#1', '100% a'],
+      'c',
+      'b#1',
+      '100% a',
     ]);
     expect(await names('/tags?filter=[{"name":"name","op":"ilike","val":"100% A%"}]')).toEqual([
       '100% a',

@@ -29,12 +29,12 @@ function guide(
 }
 
 describe('what muster lab prints', () => {
-  it('does not offer to take the passcode off a Mac', () => {
+  it('does not offer to clear the passcode of a Mac', () => {
     expect(guide([MAC])).not.toContain('clear_passcode');
     expect(guide([MAC, PHONE])).toContain('-X POST "$API/devices/12/clear_passcode"');
   });
 
-  it('does not print the token, but tells where it is', () => {
+  it('prints where the token is, not the token', () => {
     expect(guide([MAC])).toContain(
       'AUTH="Authorization: Bearer $(cat /var/lib/muster/admin-token)"\nAPI=http://localhost:8080/api/v1\n',
     );
@@ -43,7 +43,7 @@ describe('what muster lab prints', () => {
     expect(text).toContain('AUTH="Authorization: Bearer $ADMIN_TOKEN"\n');
   });
 
-  it("tells how a token of Apple's program comes here", () => {
+  it("shows how to obtain a token of Apple's program", () => {
     expect(guide([MAC])).toContain(
       [
         'curl -sg -H "$AUTH" http://localhost:8080/dep/certificate/download -o "$FILES/muster-dep.pem"',
@@ -59,7 +59,7 @@ describe('what muster lab prints', () => {
     );
   });
 
-  it('lets curl believe the certificate of a server with TLS', () => {
+  it('passes curl the certificate of a server with TLS', () => {
     const text = guide([MAC], { tls: { certFile: '/etc/tls.pem', keyFile: '/etc/key.pem' } });
     const calls = text.split('\n').filter((line) => line.startsWith('curl'));
     expect(calls.length).toBeGreaterThan(8);

@@ -19,7 +19,7 @@ afterEach(() => scene.reset());
 afterAll(() => scene.stop());
 
 describe('muster push-cert import', () => {
-  it('wants one of --cert and --p12, and a certificate in it', async () => {
+  it('requires one of --cert and --p12, and a certificate in it', async () => {
     const usage = ['UsageError', 'use either --cert or --p12'];
     expect(failureOf(await scene.import())).toEqual(usage);
     const both = { cert: [scene.file('vendor.pem')], p12: scene.file('x.p12') };
@@ -52,13 +52,14 @@ describe('muster push-cert import', () => {
     const wrong = await scene.import({ cert, key: scene.file('vendor.key') });
     expect(failureOf(wrong)[0]).toBe('key_mismatch');
     const other = await scene.import({
-      ...{ cert: [scene.file('vendor.pem')], key: scene.file('vendor.key') },
+      cert: [scene.file('vendor.pem')],
+      key: scene.file('vendor.key'),
     });
     expect(failureOf(other)[1]).toContain('it is no push certificate of Apple');
     expect(await scene.count('certificates')).toBe(0);
   });
 
-  it('finds the key of the request by itself, and tells what to remember', async () => {
+  it('finds the key of the request, and prints the date of the renewal', async () => {
     const { text } = await scene.imported();
     const row = await scene.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).first();
     expect(row).toMatchObject({ push_topic: TOPIC, apple_account: ACCOUNT });
@@ -74,7 +75,7 @@ describe('muster push-cert import', () => {
     expect((await scene.actions()).at(-1)).toBe('certificates.create');
   });
 
-  it('takes one of another server with its key, and asks whose it is', async () => {
+  it('imports one of another server with its key, and asks for its account', async () => {
     const identity = await strayPushIdentity();
     writeFileSync(scene.file('both.pem'), certificatePem(identity.certificate) + keyPem(identity));
     const { text, error } = await scene.import({ cert: [scene.file('both.pem')] });
@@ -96,7 +97,7 @@ describe('muster push-cert import', () => {
     ]);
   });
 
-  it('says that it takes an expired one by force', async () => {
+  it('imports an expired one with --force', async () => {
     const identity = await strayPushIdentity(-1);
     writeFileSync(scene.file('late.pem'), certificatePem(identity.certificate) + keyPem(identity));
     const [code, message] = failureOf(await scene.import({ cert: [scene.file('late.pem')] }));

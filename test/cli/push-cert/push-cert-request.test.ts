@@ -11,7 +11,7 @@ afterEach(() => scene.reset());
 afterAll(() => scene.stop());
 
 describe('muster push-cert request', () => {
-  it('wants the Apple account of the first certificate', async () => {
+  it('requires the Apple account of the first certificate', async () => {
     const [name, message] = failureOf(await scene.request({ out: scene.file('none') }));
     expect(name).toBe('UsageError');
     expect(message).toMatch(/^--apple-account is missing: /);
@@ -30,7 +30,9 @@ describe('muster push-cert request', () => {
 
   it('changes nothing with a vendor certificate that could not sign', async () => {
     const ran = await scene.request({
-      ...{ appleAccount: ACCOUNT, vendorKey: scene.file('vendor.key'), out: scene.file('none') },
+      appleAccount: ACCOUNT,
+      vendorKey: scene.file('vendor.key'),
+      out: scene.file('none'),
       vendorCert: [scene.file('vendor.pem'), scene.file('apple-0.cer')],
     });
     const [code, message] = failureOf(ran);
@@ -70,12 +72,12 @@ describe('muster push-cert request', () => {
     },
   );
 
-  it('takes a phone number for one', async () => {
+  it('accepts a phone number as the account', async () => {
     const given = { appleAccount: '+1 (408) 555-0100', out: scene.file('x') };
     expect((await scene.request(given)).error).toBeUndefined();
   });
 
-  it('keeps no request that it can not write', async () => {
+  it('stores no request that it cannot write', async () => {
     const ran = await scene.request({
       appleAccount: ACCOUNT,
       out: scene.file('no/such/directory'),
@@ -84,7 +86,7 @@ describe('muster push-cert request', () => {
     expect(await scene.count('certificate_signing_requests')).toBe(0);
   });
 
-  it('writes the bare request where no vendor certificate is, and says who must sign it', async () => {
+  it('writes the bare request without a vendor certificate, and says who must sign it', async () => {
     const out = scene.file('bare.csr');
     const { text, error } = await scene.request({ appleAccount: ACCOUNT, out });
     expect(error).toBeUndefined();
@@ -101,21 +103,21 @@ describe('muster push-cert request', () => {
     );
   });
 
-  it('signs with the vendor certificate it is given, and keeps that for the next time', async () => {
+  it('signs with the vendor certificate of the options, and stores it for the next time', async () => {
     const out = scene.file('signed');
     const { text, error } = await scene.request({
-      ...{ appleAccount: ACCOUNT, ...scene.vendorFiles, out },
+      appleAccount: ACCOUNT,
+      ...scene.vendorFiles,
+      out,
     });
     expect(error).toBeUndefined();
     expect(scene.portal.submit(readFileSync(out), TOPIC)).toContain('BEGIN CERTIFICATE');
     expect(text).toContain(`Choose "Create a Certificate" and upload ${out}.`);
     const row = await scene.db.knex('certificate_signing_requests').first();
     expect(row).toMatchObject({
-      ...{
-        purpose: 'mdm.pushcert',
-        apple_account: ACCOUNT,
-        subject: 'CN=MDM push mdm.example.com',
-      },
+      purpose: 'mdm.pushcert',
+      apple_account: ACCOUNT,
+      subject: 'CN=MDM push mdm.example.com',
     });
     expect(
       await scene.db.knex('rsa_private_keys').where({ id: row.rsa_private_key_id }).first(),

@@ -24,7 +24,9 @@ export async function startPushCertScene() {
   const portal = await PushPortal.open(vendor);
   const box = new SecretBox(Buffer.alloc(32, 5));
   const world = pushCertWorld({
-    ...{ db, box, config: { publicUrl: 'https://mdm.example.com', lab: false } },
+    db,
+    box,
+    config: { publicUrl: 'https://mdm.example.com', lab: false },
   });
   const { file } = world;
   writeFileSync(file('vendor.pem'), certificatePem(vendor.leaf.certificate));
@@ -46,7 +48,11 @@ export async function startPushCertScene() {
   };
 
   return {
-    ...{ ...world, db, portal, vendorFiles, obtain },
+    ...world,
+    db,
+    portal,
+    vendorFiles,
+    obtain,
     /** From nothing to a push certificate. */
     imported: async (topic = TOPIC) => {
       await obtain(topic);

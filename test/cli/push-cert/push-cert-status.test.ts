@@ -18,7 +18,7 @@ afterEach(() => scene.reset());
 afterAll(() => scene.stop());
 
 describe('muster push-cert status', () => {
-  it('tells how to begin where there is nothing', async () => {
+  it('shows the first steps before there is a certificate', async () => {
     const { lines } = await scene.status();
     expect(lines).toEqual([
       'No vendor certificate: requests have to be signed elsewhere',
@@ -68,7 +68,7 @@ describe('muster push-cert status', () => {
     ]);
   });
 
-  it('has a request signed elsewhere first, where no vendor certificate is', async () => {
+  it('asks for a signature elsewhere when there is no vendor certificate', async () => {
     await scene.request({ appleAccount: ACCOUNT, out: scene.file('bare.csr') });
     const { lines } = await scene.status();
     expect(lines.slice(-3)).toEqual([
@@ -80,7 +80,7 @@ describe('muster push-cert status', () => {
     ]);
   });
 
-  it('waits no more for a request that was overtaken', async () => {
+  it('leaves out a request that a newer one replaced', async () => {
     const waiting = async () =>
       (await scene.status()).lines.filter((line) => line.endsWith(`Apple Account ${ACCOUNT}`));
     await scene.imported();
@@ -95,7 +95,7 @@ describe('muster push-cert status', () => {
     expect(lines.at(-1)).toMatch(/push-cert import --cert FILE$/);
   });
 
-  it('has nothing to do with a good certificate and no request', async () => {
+  it('asks for nothing with a valid certificate and no request', async () => {
     await scene.imported();
     expect((await scene.status()).lines.at(-1)).toBe(
       'Nothing to do: a push certificate is renewed once it has 30 days left.',
@@ -105,7 +105,7 @@ describe('muster push-cert status', () => {
   it.each([
     [20, /^Push certificate \d+: good until [\d-]{10} \(\d+ days\)$/],
     [-2, /^Push certificate \d+: expired on [\d-]{10}$/],
-  ])('tells how to renew one with %i days left', async (days, state) => {
+  ])('shows how to renew one with %i days left', async (days, state) => {
     const identity = await strayPushIdentity(days);
     writeFileSync(scene.file('old.pem'), certificatePem(identity.certificate) + keyPem(identity));
     const given = { cert: [scene.file('old.pem')], appleAccount: ACCOUNT, force: true };
@@ -120,7 +120,7 @@ describe('muster push-cert status', () => {
     ]);
   });
 
-  it('tells what is wrong with a vendor certificate', async () => {
+  it('shows the fault of a vendor certificate', async () => {
     await scene.request({ appleAccount: ACCOUNT, ...scene.vendorFiles, out: scene.file('x') });
     await scene.db.knex('certificates').update({ chain_der: null });
     const { text } = await scene.status();

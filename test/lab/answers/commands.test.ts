@@ -47,7 +47,7 @@ const PROFILE: PlistDict = {
       PayloadIdentifier: 'com.example.wifi.1',
       PayloadUUID: '7A3B0E55-8E58-4B51-9F53-0E8E9F0F7A12',
       PayloadVersion: 1,
-      Password: 'never told',
+      Password: 'never reported',
     },
   ],
 };
@@ -68,7 +68,7 @@ describe('a simulated device refuses', () => {
     });
   });
 
-  it('names that every JavaScript object has', () => {
+  it('request types that are members of every JavaScript object', () => {
     for (const RequestType of ['constructor', '__proto__', 'toString']) {
       expect(answerOf(createDevice('iOS'), { RequestType }).Status).toBe('Error');
     }
@@ -103,7 +103,7 @@ describe('a simulated device refuses', () => {
     }
   });
 
-  it('a profile that is none', () => {
+  it('a payload that is no profile', () => {
     const device = createDevice('iOS');
     const Payload = Buffer.from('no profile');
     const report = answerOf(device, { RequestType: 'InstallProfile', Payload });
@@ -173,7 +173,7 @@ describe('a simulated device answers', () => {
     expect((mac.SecurityInfo as PlistDict).PasscodePresent).toBeUndefined();
   });
 
-  it('ClearPasscode with its own token, and tells afterwards that there is no passcode', () => {
+  it('ClearPasscode with its own token, and reports afterwards that there is no passcode', () => {
     const device = createDevice('iOS');
     device.hasPasscode = true;
     const UnlockToken = device.unlockToken ?? Buffer.alloc(0);
@@ -199,7 +199,7 @@ describe('a simulated device answers', () => {
         ],
       }),
     ]);
-    expect(JSON.stringify(listed)).not.toContain('never told');
+    expect(JSON.stringify(listed)).not.toContain('never reported');
     const removal = { RequestType: 'RemoveProfile', Identifier: 'com.example.wifi' };
     expect(answerOf(device, removal).Status).toBe('Acknowledged');
     expect(answerOf(device, { RequestType: 'ProfileList' }).ProfileList).toEqual([]);

@@ -18,8 +18,8 @@ function ownDevice(platform: LabPlatform): SimulatedDevice {
   return device;
 }
 
-/** Whatever tells it from others. */
-function telling({ identity }: SimulatedDevice): string[] {
+/** The values that identify it. */
+function identifiersOf({ identity }: SimulatedDevice): string[] {
   const { udid, serialNumber, imei, meid, wifiMac, ethernetMac, bluetoothMac } = identity;
   return [udid, serialNumber, imei, meid, wifiMac, ethernetMac, bluetoothMac];
 }
@@ -30,10 +30,10 @@ describe.each(['iOS', 'macOS'] as const)('a person’s own device, %s', (platfor
   it.each([
     ['Authenticate', () => authenticateMessage(device, 'topic')],
     ['TokenUpdate', () => tokenUpdateMessage(device, 'topic')],
-  ])('goes by its EnrollmentID in %s and tells nothing that identifies it', (_name, write) => {
+  ])('goes by its EnrollmentID in %s and sends nothing that identifies it', (_name, write) => {
     const message = write();
     expect(parsePlistDict(message).EnrollmentID).toBe(ENROLLMENT_ID);
-    for (const text of telling(device)) expect(message.toString()).not.toContain(text);
+    for (const text of identifiersOf(device)) expect(message.toString()).not.toContain(text);
     expect(parsePlistDict(message)).not.toHaveProperty('UnlockToken');
   });
 
@@ -50,7 +50,7 @@ describe.each(['iOS', 'macOS'] as const)('a person’s own device, %s', (platfor
         undefined,
         undefined,
       ]);
-      for (const text of telling(device)) expect(bytes.toString()).not.toContain(text);
+      for (const text of identifiersOf(device)) expect(bytes.toString()).not.toContain(text);
     }
   });
 

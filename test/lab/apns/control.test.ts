@@ -66,7 +66,7 @@ describe('the control of the stand-in refuses', () => {
   });
 });
 
-describe('an answer on demand', () => {
+describe('the answer of a rule', () => {
   it.each([
     [
       { status: 410, timestamp: 1_700_000_000_000 },
@@ -87,7 +87,7 @@ describe('an answer on demand', () => {
     expect([answer.status, answer.body]).toEqual([status, body]);
   });
 
-  it('of 410 tells the moment when nothing else is ordered', async () => {
+  it('of 410 carries the present moment by default', async () => {
     const before = Date.now();
     await control('POST', '/lab/answers', { all: true, status: 410 });
     const { body } = await lab.push();
@@ -97,15 +97,17 @@ describe('an answer on demand', () => {
     expect(timestamp).toBeLessThanOrEqual(Date.now());
   });
 
-  it('tells when to come back', async () => {
+  it('carries Retry-After', async () => {
     await control('POST', '/lab/answers', { all: true, status: 429, retry_after: 7 });
     const { status, body, headers } = await lab.push();
     expect([status, body, headers['retry-after']]).toEqual([
-      ...[429, { reason: 'TooManyRequests' }, '7'],
+      429,
+      { reason: 'TooManyRequests' },
+      '7',
     ]);
   });
 
-  it('is used as often as it says, the oldest first', async () => {
+  it('is used `times` times, the oldest rule first', async () => {
     await control('POST', '/lab/answers', { all: true, status: 429, times: 2 });
     await control('POST', '/lab/answers', { all: true, status: 503, times: 1 });
     const statuses: number[] = [];
@@ -113,7 +115,7 @@ describe('an answer on demand', () => {
     expect(statuses).toEqual([429, 429, 503, 200]);
   });
 
-  it('holds for one token, or one topic', async () => {
+  it('applies to one token, or one topic', async () => {
     await control('POST', '/lab/answers', { token: TOKEN.toUpperCase(), status: 410 });
     await control('POST', '/lab/answers', { topic: 'com.apple.mgmt.External.x', status: 503 });
     expect((await lab.push()).status).toBe(410);
@@ -122,19 +124,19 @@ describe('an answer on demand', () => {
     expect((await lab.push({ ':path': `/3/device/${OTHER}` })).status).toBe(503);
   });
 
-  it('holds until all are withdrawn', async () => {
+  it('applies until all rules are deleted', async () => {
     await control('POST', '/lab/answers', { all: true, status: 503 });
     expect((await lab.push()).status).toBe(503);
     expect((await control('DELETE', '/lab/answers')).status).toBe(204);
     expect((await lab.push()).status).toBe(200);
   });
 
-  it('does not hide what is wrong with a push', async () => {
+  it('does not replace the refusal of an invalid push', async () => {
     await control('POST', '/lab/answers', { all: true, status: 503 });
     expect((await lab.push({ 'apns-priority': '7' })).status).toBe(400);
   });
 
-  it('comes late when it says so, and refuses nothing with status 200', async () => {
+  it('is delayed by delay_ms, and accepts the push with status 200', async () => {
     lab.standIn.resetCounters();
     await control('POST', '/lab/answers', { all: true, delay_ms: 300 });
     const start = Date.now();
@@ -143,7 +145,7 @@ describe('an answer on demand', () => {
     expect(lab.standIn.token(TOKEN)?.accepted).toBe(1);
   });
 
-  it('is dropped when the pusher has gone meanwhile', async () => {
+  it('is dropped when the pusher has disconnected meanwhile', async () => {
     lab.standIn.addAnswer({ status: 200, delayMs: 60_000 });
     const session = lab.open();
     const { total } = lab.standIn.report();
@@ -156,7 +158,7 @@ describe('an answer on demand', () => {
 });
 
 describe('the connections of pushers', () => {
-  it('are asked to go, with a reason, after what is under way is answered', async () => {
+  it('receive GOAWAY with a reason after requests under way are answered', async () => {
     const session = lab.open();
     await lab.pushOn(session);
     lab.standIn.addAnswer({ status: 200, delayMs: 300 });
@@ -180,7 +182,7 @@ describe('the connections of pushers', () => {
     await until(() => lab.standIn.report().connections === 0);
   });
 
-  it('are refused by a TLS alert about the certificate, and let in again', async () => {
+  it('are refused by a TLS alert about the certificate, and accepted again', async () => {
     await control('POST', '/lab/connections', { refuse: 'tls' });
     const error = await failureOf(lab.open());
     expect(error).toMatchObject({ code: 'ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE' });
@@ -194,8 +196,8 @@ describe('the connections of pushers', () => {
   });
 });
 
-describe('what the stand-in saw', () => {
-  it('is told by token, all of them, and in sum', async () => {
+describe('the report of the stand-in', () => {
+  it('is shown by token, for all tokens, and in sum', async () => {
     await lab.push();
     await lab.push({ ':path': `/3/device/${OTHER}` });
     expect((await control('DELETE', '/lab/pushes')).status).toBe(204);

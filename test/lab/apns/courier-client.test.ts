@@ -32,7 +32,7 @@ async function withCourier(
 }
 
 describe('a courier client', () => {
-  it('carries a whole fleet, and each push to its own device', async () => {
+  it('connects a whole fleet, and delivers each push to its own device', async () => {
     await withCourier(lab.standIn.courierUrl, async (courier) => {
       const heard = new Map<string, CourierPush[]>();
       const connected = Array.from({ length: FLEET }, (_, index) => {
@@ -53,7 +53,7 @@ describe('a courier client', () => {
     await until(() => lab.standIn.report().connected === 0);
   });
 
-  it('takes tokens in either case', async () => {
+  it('accepts tokens in either case', async () => {
     await withCourier(lab.standIn.courierUrl, async (courier) => {
       const heard: CourierPush[] = [];
       await courier.connect('AB'.repeat(32), lab.topic, (push) => heard.push(push));
@@ -63,7 +63,7 @@ describe('a courier client', () => {
     });
   });
 
-  it('restores its devices on a stand-in that was started anew, elsewhere', async () => {
+  it('reconnects its devices to a stand-in that restarted at another address', async () => {
     const { authority } = lab;
     let standIn = await startApnsStandIn({ authority });
     await withCourier(
@@ -90,7 +90,7 @@ describe('a courier client', () => {
     await standIn.close();
   });
 
-  it('gets the push that came while its connection was broken', async () => {
+  it('receives the push that came while its connection was broken', async () => {
     const first = await startApnsStandIn({ authority: lab.authority });
     let url = first.courierUrl;
     await withCourier(
@@ -107,7 +107,7 @@ describe('a courier client', () => {
     );
   });
 
-  it('is still when closed: its promises resolve, and no push arrives any more', async () => {
+  it('resolves its promises when it is closed, and no push arrives any more', async () => {
     const courier = new CourierClient({ url: 'http://127.0.0.1:9' });
     const never = courier.connect(tokenAt(7), lab.topic, () => undefined);
     await courier.close();

@@ -42,7 +42,7 @@ function pushTo(token: string, magic = MAGIC, expiration = inSeconds(3600)) {
   return lab.push(headers, JSON.stringify({ mdm: magic }));
 }
 
-describe('a push to a device', () => {
+describe('a push for a device', () => {
   it('that is connected arrives with its payload and id', async () => {
     const token = newToken();
     await connect(token);
@@ -50,12 +50,16 @@ describe('a push to a device', () => {
     await until(() => heard.length > 0);
     expect(heard).toEqual([{ token, payload: { mdm: MAGIC }, apnsId: APNS_ID }]);
     expect(lab.standIn.token(token)).toEqual({
-      ...{ token, accepted: 1, delivered: 1, is_connected: true },
-      ...{ has_waiting_push: false, gone_at: null },
+      token,
+      accepted: 1,
+      delivered: 1,
+      is_connected: true,
+      has_waiting_push: false,
+      gone_at: null,
     });
   });
 
-  it('that is connected arrives though it is now or never', async () => {
+  it('that is connected arrives even with expiration 0', async () => {
     const token = newToken();
     await connect(token);
     await pushTo(token, MAGIC, '0');
@@ -63,7 +67,7 @@ describe('a push to a device', () => {
     expect(heard.map((push) => push.token)).toEqual([token]);
   });
 
-  it('that is away waits, and the newest takes the place of the older', async () => {
+  it('that is away waits, and a newer one replaces it', async () => {
     const token = newToken();
     await pushTo(token, 'older');
     await pushTo(token, 'newer');
@@ -75,7 +79,7 @@ describe('a push to a device', () => {
     expect(heard.map((push) => push.payload.mdm)).toEqual(['newer', 'last']);
   });
 
-  it('that is away is lost when it is now or never, or has no expiration', async () => {
+  it('that is away is lost with expiration 0 or none', async () => {
     const [one, other] = [newToken(), newToken()];
     expect((await pushTo(one, MAGIC, '0')).status).toBe(200);
     const path = { ':path': `/3/device/${other}`, 'apns-expiration': undefined };
@@ -86,7 +90,7 @@ describe('a push to a device', () => {
     expect(heard.map((push) => push.payload.mdm)).toEqual(['later']);
   });
 
-  it('that comes back too late is lost', async () => {
+  it('that connects after its expiration is lost', async () => {
     const token = newToken();
     expect((await pushTo(token, MAGIC, inSeconds(-1))).status).toBe(200);
     expect((await pushTo(token, 'short', inSeconds(2))).status).toBe(200);
@@ -126,8 +130,8 @@ describe('a push to a device', () => {
   });
 });
 
-describe('a token that its device gave up', () => {
-  it('is answered with 410 and the time, and nothing waits for it', async () => {
+describe('a token that its device no longer uses', () => {
+  it('is answered 410 with the time, and no push waits for it', async () => {
     const token = newToken();
     await pushTo(token);
     const before = Date.now();
@@ -146,7 +150,7 @@ describe('a token that its device gave up', () => {
     });
   });
 
-  it('is good again once a device has it', async () => {
+  it('is valid again once a device connects with it', async () => {
     const token = newToken();
     await courier.forget(token);
     await connect(token);

@@ -72,7 +72,7 @@ describe('the stand-in for APNs bounds', () => {
     expect(written).toBeLessThan(4_000_000);
   });
 
-  it('headers of 200 KB: they are not taken', async () => {
+  it('headers of 200 KB: they are refused', async () => {
     const session = lab.open();
     const big = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`x-${index}`, 'x'.repeat(4_000)]),
@@ -82,7 +82,7 @@ describe('the stand-in for APNs bounds', () => {
     await expect(once(stream, 'response')).rejects.toThrow('NGHTTP2_REFUSED_STREAM');
   });
 
-  it('requests at once: it announces how many it takes', async () => {
+  it('concurrent requests: it announces its limit', async () => {
     const session = lab.open();
     const [settings] = await once(session, 'remoteSettings');
     expect(settings.maxConcurrentStreams).toBe(3);
@@ -97,7 +97,7 @@ describe('the stand-in for APNs bounds', () => {
     expect(lab.standIn.report().forgotten).toBeGreaterThanOrEqual(10);
   });
 
-  it('who is no TLS client, or speaks no HTTP/2', async () => {
+  it('clients without TLS or HTTP/2', async () => {
     const { hostname, port } = new URL(lab.standIn.url);
     const plain = connectTcp(Number(port), hostname);
     plain.end('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -61,8 +61,8 @@ function send(
   return provider.send(made, token);
 }
 
-describe('another client for APNs, at the stand-in', () => {
-  it('is told that a token is bad', async () => {
+describe('node-apn, connected to the stand-in', () => {
+  it('receives the reason for a bad token', async () => {
     const { sent, failed } = await send(notification(), 'abcd');
     expect(sent).toEqual([]);
     expect(failed).toEqual([
@@ -70,7 +70,7 @@ describe('another client for APNs, at the stand-in', () => {
     ]);
   });
 
-  it('is told that a token is no longer in use, and since when', async () => {
+  it('receives since when a token is no longer in use', async () => {
     const timestamp = 1_780_000_000_000;
     lab.standIn.addAnswer({ token: TOKEN, status: 410, timestamp, times: 1 });
     const { failed } = await send(notification());
@@ -98,7 +98,7 @@ describe('another client for APNs, at the stand-in', () => {
     await courier.close();
   });
 
-  it('goes on by itself after a GOAWAY', async () => {
+  it('reconnects after a GOAWAY', async () => {
     expect((await send(notification())).sent).toHaveLength(1);
     lab.standIn.goAway();
     await until(() => lab.standIn.report().connections === 0);

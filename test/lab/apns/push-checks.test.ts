@@ -44,7 +44,7 @@ describe('the stand-in for APNs refuses', () => {
     expect(answer).toMatchObject({ status, body: { reason }, headers: { 'apns-id': APNS_ID } });
   });
 
-  it('an id that is no UUID, and makes a new one up', async () => {
+  it('an id that is no UUID, and answers with a new one', async () => {
     const { status, body, headers } = await lab.push({ 'apns-id': 'x' });
     expect([status, body]).toEqual([400, { reason: 'BadMessageId' }]);
     expect(headers['apns-id']).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
@@ -62,7 +62,7 @@ describe('the stand-in for APNs refuses', () => {
     expect(await lab.push({}, payload)).toMatchObject({ status, body: { reason } });
   });
 
-  it('whoever has no certificate', async () => {
+  it('a pusher without a certificate', async () => {
     const answer = await lab.pushOn(lab.open(null));
     expect(answer).toMatchObject({ status: 403, body: { reason: 'BadCertificate' } });
   });
@@ -84,13 +84,13 @@ describe('the stand-in for APNs refuses', () => {
 });
 
 describe('the stand-in for APNs accepts', () => {
-  it('a push as it should be, and gives its id back', async () => {
+  it('a valid push, and answers with its id', async () => {
     const answer = await lab.push();
     expect(answer).toMatchObject({ status: 200, headers: { 'apns-id': APNS_ID } });
     expect(answer.body).toBeUndefined();
   });
 
-  it('a push with no more than it must have, and makes an id', async () => {
+  it('a push with only the required headers, and generates an id', async () => {
     const optional = {
       'apns-id': undefined,
       'apns-priority': undefined,
@@ -119,7 +119,7 @@ describe('the stand-in for APNs accepts', () => {
 });
 
 describe('the counters of the stand-in', () => {
-  it('tell how many pushes were answered how', async () => {
+  it('show how many pushes got which answer', async () => {
     lab.standIn.resetCounters();
     await lab.push();
     await lab.push({ 'apns-priority': '7' });

@@ -108,7 +108,11 @@ export async function startUnderTest(
   const pushOn: StandInUnderTest['pushOn'] = (session, changes = {}, payload = PAYLOAD) =>
     exchange(session, headersOf(topic, changes), payload);
   return {
-    ...{ standIn, authority, topic, open, pushOn },
+    standIn,
+    authority,
+    topic,
+    open,
+    pushOn,
     push: (changes, payload) => pushOn(usualSession(), changes, payload),
     stop: async () => {
       for (const session of sessions) session.destroy();

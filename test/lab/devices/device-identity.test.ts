@@ -9,7 +9,7 @@ function many(platform: LabPlatform) {
 }
 
 describe('the identity of a simulated device', () => {
-  it('gives every device a UDID and a serial number of its own', () => {
+  it('has a UDID and a serial number of its own', () => {
     const all = [...many('iOS'), ...many('macOS')];
     expect(new Set(all.map(({ udid }) => udid)).size).toBe(600);
     expect(new Set(all.map(({ serialNumber }) => serialNumber)).size).toBe(600);
@@ -31,7 +31,7 @@ describe('the identity of a simulated device', () => {
     expect(udids.some(isOld)).toBe(true);
   });
 
-  it('gives no model an OS version that it cannot run', () => {
+  it('has an OS version that its model can run', () => {
     const misfits = [...many('iOS'), ...many('macOS')].filter(({ model, release }) => {
       const major = Number.parseInt(release.version, 10);
       return major < model.majors[0] || major > model.majors[1];

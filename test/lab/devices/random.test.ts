@@ -1,13 +1,13 @@
 import { Random } from '../../../src/lab/devices/random.js';
 
 describe('Random', () => {
-  it('draws the same again from the same seed, and something else from another', () => {
+  it('returns the same sequence for the same seed, and another for another seed', () => {
     const draw = (seed: string) => new Random(seed).bytes(8).toString('hex');
     expect(draw('a')).toBe(draw('a'));
     expect(draw('a')).not.toBe(draw('b'));
   });
 
-  it('gives a fork the same sequence whatever was drawn before', () => {
+  it('returns the same fork, whatever was drawn before', () => {
     const used = new Random('a');
     used.bytes(100);
     expect(used.fork('x').uuid()).toBe(new Random('a').fork('x').uuid());

@@ -44,8 +44,8 @@ async function deviceWith(attributes: object): Promise<string> {
 
 const ask = (serial: string) => fetchDepActivation(http, lab.standIn.portalUrl, serial);
 
-describe('a device that is set up asks Apple', () => {
-  it('and learns where to go, whom to trust, and whether to wait', async () => {
+describe('a device in Setup Assistant asks Apple', () => {
+  it('and learns its enrollment URL, the CAs to trust, and whether to wait', async () => {
     const anchor_certs = [Buffer.from('certificate').toString('base64')];
     const serial = await deviceWith({ anchor_certs, await_device_configured: true });
     expect(await ask(serial)).toEqual({
@@ -55,7 +55,7 @@ describe('a device that is set up asks Apple', () => {
     });
   });
 
-  it('and is told when there is no profile for it, or only one for a person', async () => {
+  it('and fails with the reason when it has no profile, or one that needs a person', async () => {
     const [serial = ''] = lab.standIn.portal.addDevices(undefined, { count: 1 });
     await expect(ask(serial)).rejects.toThrow(`Apple has no profile for ${serial} yet: assign one`);
     const page = await deviceWith({ configuration_web_url: 'https://sso.example.com' });
@@ -64,12 +64,12 @@ describe('a device that is set up asks Apple', () => {
     );
   });
 
-  it('or finds that Apple does not know it', async () => {
+  it('and continues without an answer when Apple does not know it', async () => {
     expect(await ask('F2LNOBODY001')).toBeUndefined();
   });
 });
 
-describe('a device that is set up goes', () => {
+describe('a device in Setup Assistant', () => {
   async function go(serialNumber: string) {
     const random = new Random('automated');
     const device = createSimulatedDevice({ platform: 'iOS', random, serialNumber });
@@ -85,19 +85,19 @@ describe('a device that is set up goes', () => {
     return { asked: [...asked], unknown, isAwaiting: device.isAwaitingConfiguration };
   }
 
-  it('where its profile says', async () => {
+  it('asks at the URL of its profile', async () => {
     const serial = await deviceWith({ await_device_configured: true });
     const expected = { asked: ['POST /here'], unknown: 0, isAwaiting: true };
     expect(await go(serial)).toEqual(expected);
   });
 
-  it('to the server by itself when Apple does not know it, which is told', async () => {
+  it('asks the server directly when Apple does not know it, which is reported', async () => {
     const expected = { asked: ['POST /base/dep/enroll'], unknown: 1, isAwaiting: false };
     expect(await go('F2LNOBODY001')).toEqual(expected);
   });
 });
 
-describe('a device plays the one that is waited for', () => {
+describe('a simulated device stands for an awaited one', () => {
   it('as Apple lists it', async () => {
     const serials = lab.standIn.portal.addDevices('many', { count: 450, family: 'Mac' });
     const [tv = ''] = lab.standIn.portal.addDevices('many', { count: 1, family: 'AppleTV' });
@@ -126,7 +126,7 @@ describe('a device plays the one that is waited for', () => {
     expect(family === 'Mac' || other.modelName === family).toBe(true);
   });
 
-  it('as whoever stands for a server without a stand-in for the program, of any kind', async () => {
+  it('of any kind, if the server has no stand-in for DEP', async () => {
     expect(await describeAwaited(http, undefined, ['A'])).toEqual([{ serialNumber: 'A' }]);
   });
 });

@@ -33,7 +33,7 @@ describe('a device that reads an enrollment profile', () => {
     );
   });
 
-  it('refuses what is no enrollment profile', () => {
+  it('refuses a file that is no enrollment profile', () => {
     expect(() => readProfileFile(Buffer.from('<html></html>'))).toThrow(
       expect.objectContaining({ code: 'invalid_plist' }),
     );
@@ -43,7 +43,7 @@ describe('a device that reads an enrollment profile', () => {
     );
   });
 
-  it('learns from it where to enroll and whether to sign', () => {
+  it('reads where to enroll and whether to sign', () => {
     const { mdm, scep, installed } = readProfileFile(PROFILE);
     expect(mdm).toEqual({
       serverUrl: 'https://mdm.example.org/mdm',
@@ -70,7 +70,7 @@ describe('a device that reads an enrollment profile', () => {
     expect(readProfileFile(Buffer.from(unsigned)).mdm.isSigned).toBe(false);
   });
 
-  it('reads the same from a signed one, and remembers who signed', async () => {
+  it('reads the same from a signed one, and keeps its signer', async () => {
     const { signed, signer } = await sign(PROFILE);
     const { mdm, installed } = readProfileFile(signed);
     expect(mdm.serverUrl).toBe('https://mdm.example.org/mdm');

@@ -1,7 +1,7 @@
 import { readForm } from '../../../src/lab/enrollment/html-form.js';
 
 describe('the form of a sign-in page', () => {
-  it('is none where the page has none', () => {
+  it('is undefined on a page without a form', () => {
     expect(readForm('<p>Nothing here, not even a &lt;form&gt;</p>')).toBeUndefined();
     expect(readForm('<form action="/x"> that never ends')).toBeUndefined();
   });

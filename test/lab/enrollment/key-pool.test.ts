@@ -1,7 +1,7 @@
 import { KeyPool } from '../../../src/lab/enrollment/key-pool.js';
 
 describe('the keys of a fleet', () => {
-  it('are new ones until there are enough, and then the same in turn', async () => {
+  it('are new up to the limit, and then reused in turn', async () => {
     const pool = new KeyPool(2);
     const [first, second, third, fourth] = await Promise.all(
       [1024, 1024, 1024, 1024].map((bits) => pool.get(bits)),
@@ -11,7 +11,7 @@ describe('the keys of a fleet', () => {
     expect(fourth).toBe(second);
   });
 
-  it('have the size that is asked for', async () => {
+  it('have the requested size', async () => {
     const pool = new KeyPool(1);
     for (const bits of [1024, 2048, 1024]) {
       const { publicKey } = await pool.get(bits);

@@ -33,15 +33,15 @@ afterAll(async () => {
 async function enrolled(platform: LabPlatform, seed: string) {
   const device = createSimulatedDevice({ platform, random: new Random(seed) });
   const session = await enroll(device, { http, keys, profile: await fetchProfile(http, url) });
-  await obeyAll(session);
+  await answerAll(session);
   await app.settled();
-  await obeyAll(session);
+  await answerAll(session);
   const { id } = await app.db.knex('devices').where({ udid: device.identity.udid }).first('id');
   return { session, id: Number(id) };
 }
 
 /** What it answered to what, in order. */
-async function obeyAll(session: DeviceSession): Promise<string[]> {
+async function answerAll(session: DeviceSession): Promise<string[]> {
   const answers: string[] = [];
   const onAnswer = (status: string, type: string) => answers.push(`${type} ${status}`);
   await poll(session, { notNow: 0, onAnswer });
@@ -75,7 +75,7 @@ describe('a simulated device that gets its enrollment profile again', () => {
     const row = await app.db.knex('devices').where({ id }).first();
     await renew(id);
     proxy.exchanges.length = 0;
-    expect(await obeyAll(session)).toEqual(['InstallProfile Acknowledged']);
+    expect(await answerAll(session)).toEqual(['InstallProfile Acknowledged']);
     expect(proxy.exchanges.map(({ kind, answer }) => [kind, answer])).toEqual(
       kinds.map((kind) => [kind, 200]),
     );
@@ -95,15 +95,15 @@ describe('a simulated device that gets its enrollment profile again', () => {
       session.identity.certificate,
     );
     expect(session.device.profiles).toHaveLength(1);
-    expect(await obeyAll(session)).toEqual([]);
+    expect(await answerAll(session)).toEqual([]);
   });
 
-  it('reports an error and keeps its identity where the CA refuses', async () => {
+  it('reports an error and keeps its identity when the CA refuses', async () => {
     const { session, id } = await enrolled('iOS', 'refused');
     await renew(id);
     await app.db.knex('devices').where({ id }).increment('enrollment_number');
     const former = session.identity;
-    expect(await obeyAll(session)).toEqual(['InstallProfile Error']);
+    expect(await answerAll(session)).toEqual(['InstallProfile Error']);
     expect(session.identity).toBe(former);
     expect(await pinsOf(id)).toEqual([{ fingerprint: fingerprintOf(session), state: 'active' }]);
     const [command] = await app.db
@@ -116,7 +116,7 @@ describe('a simulated device that gets its enrollment profile again', () => {
     const { session, id } = await enrolled('iOS', 'topic');
     await app.db.knex('devices').where({ id }).update({ topic: 'com.apple.mgmt.other' });
     await renew(id);
-    expect(await obeyAll(session)).toEqual(['InstallProfile Error']);
+    expect(await answerAll(session)).toEqual(['InstallProfile Error']);
     expect(await pinsOf(id)).toHaveLength(1);
   });
 
@@ -124,7 +124,7 @@ describe('a simulated device that gets its enrollment profile again', () => {
     const { session, id } = await enrolled('macOS', 'once more');
     for (const _ of [1, 2]) {
       await renew(id);
-      expect(await obeyAll(session)).toEqual(['InstallProfile Acknowledged']);
+      expect(await answerAll(session)).toEqual(['InstallProfile Acknowledged']);
     }
     const states = (await pinsOf(id)).map(({ state }) => state);
     expect(states).toEqual(['superseded', 'superseded', 'active']);

@@ -7,7 +7,7 @@ function enrolled(count: number): FleetState {
   return state;
 }
 
-describe('a fleet is not done', () => {
+describe('a fleet is not complete', () => {
   it('while a device has not enrolled, was unenrolled or failed', () => {
     for (const fate of ['waiting', 'enrolling', 'unenrolled', 'failed'] as const) {
       const state = enrolled(3);
@@ -16,7 +16,7 @@ describe('a fleet is not done', () => {
     }
   });
 
-  it('while a command that was put off has no answer', () => {
+  it('while a command that was answered NotNow is open', () => {
     const state = enrolled(2);
     state.setPostponed(0, 1);
     expect(isComplete(state.snapshot())).toBe(false);
@@ -25,8 +25,8 @@ describe('a fleet is not done', () => {
   });
 });
 
-describe('a fleet that waits in Setup Assistant is not done', () => {
-  it('until the last device was let go, or is gone', () => {
+describe('a fleet in Setup Assistant is not complete', () => {
+  it('until the last device is configured or removed', () => {
     const state = enrolled(2);
     for (const index of [0, 1]) state.setAwaiting(index, true);
     state.setAwaiting(0, false);
@@ -38,7 +38,7 @@ describe('a fleet that waits in Setup Assistant is not done', () => {
   });
 });
 
-describe('a fleet that is pushed is not done', () => {
+describe('a fleet that is pushed is not complete', () => {
   it('while a device that was enrolled has not been pushed', () => {
     const state = enrolled(2);
     for (const index of [0, 1]) state.expectPush(index);
@@ -51,7 +51,7 @@ describe('a fleet that is pushed is not done', () => {
     expect(isComplete(state.snapshot())).toBe(true);
   });
 
-  it('but does not wait for one that is gone', () => {
+  it('but does not wait for a removed device', () => {
     const state = enrolled(2);
     state.expectPush(0);
     state.setPostponed(0, 3);
@@ -61,12 +61,12 @@ describe('a fleet that is pushed is not done', () => {
   });
 });
 
-describe('a fleet comes no nearer to its end', () => {
+describe('a fleet makes no progress', () => {
   const SECOND = 1_000;
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  it('by pushes, polls and NotNow; by answers, first polls and fates it does', () => {
+  it('by pushes, polls and NotNow, but by answers, first polls and fates', () => {
     const state = enrolled(1);
     state.expectPush(0);
     const nothing: [string, () => void][] = [
@@ -124,7 +124,7 @@ describe('the summary of a fleet', () => {
     );
   });
 
-  it('counts the pushes, and the devices that got none', () => {
+  it('counts the pushes, and the devices without any', () => {
     const state = enrolled(3);
     for (const index of [0, 1, 2]) state.expectPush(index);
     state.countPush();
@@ -136,7 +136,7 @@ describe('the summary of a fleet', () => {
     );
   });
 
-  it('leaves out of the progress line what did not happen', () => {
+  it('leaves zero counts out of the progress line', () => {
     const snapshot = { ...enrolled(2).snapshot(), seconds: 1 };
     expect(describeProgress(snapshot)).toBe('enrolled 2/2, answered 0, 1.0 s');
   });

@@ -34,9 +34,15 @@ function startFleet(seed: string) {
     onEnrolled = resolve;
   });
   const fleet = new Fleet({
-    ...{ devices: 2, platform: 'iOS', seed, notNow: 0, forever: false },
+    devices: 2,
+    platform: 'iOS',
+    seed,
+    notNow: 0,
+    forever: false,
     way: { enroll: 'profile', url },
-    ...{ pollIntervalMs: 1, concurrency: 2, signal: new AbortController().signal },
+    pollIntervalMs: 1,
+    concurrency: 2,
+    signal: new AbortController().signal,
     openCourier: () => Promise.resolve(courier),
     onChange: () => {
       if (fleet.state.snapshot().unpushed === 2) onEnrolled();
@@ -75,7 +81,7 @@ describe('a fleet that is pushed', () => {
     expect(proxy.exchanges).toEqual([]);
   });
 
-  it('asks only then, and is done when every device has answered', async () => {
+  it('polls only when pushed, and is done when every device has answered', async () => {
     const { fleet, devices, push, enrolled, run } = startFleet('asks only then');
     await enrolled;
     expect(devices.map(messagesOf)).toEqual([
@@ -94,7 +100,7 @@ describe('a fleet that is pushed', () => {
     expect(isComplete(snapshot)).toBe(true);
   });
 
-  it('is connected to the push service before the server hears of it', async () => {
+  it('is connected to the push service before it contacts its server', async () => {
     const { courier, devices, push, enrolled, run } = startFleet('is connected');
     courier.onConnect = () => {
       const tokens = [...courier.topics.keys()];
@@ -107,7 +113,7 @@ describe('a fleet that is pushed', () => {
     await run;
   });
 
-  it('gives up the token of a device that was erased, and of one that was deleted', async () => {
+  it('stops using the token of a device that was erased or deleted', async () => {
     const { fleet, courier, devices, push, enrolled, run } = startFleet('gives up');
     const [erased, deleted] = devices as [SimulatedDevice, SimulatedDevice];
     await enrolled;

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { Limiter } from '../../../src/lab/fleet/limiter.js';
 
-/** Work that lasts until it is told to end. */
+/** Work that lasts until the test ends it. */
 function startAll(limiter: Limiter, count: number) {
   const begun: number[] = [];
   const ends = new Map<number, () => void>();
@@ -20,7 +20,7 @@ function startAll(limiter: Limiter, count: number) {
 }
 
 describe('a limiter', () => {
-  it('runs no more than so many at once, the others in the order they came', async () => {
+  it('runs at most its limit at once, the others in the order they came', async () => {
     const { begun, end, all } = startAll(new Limiter(2), 5);
     await turn();
     expect(begun).toEqual([0, 1]);
@@ -34,7 +34,7 @@ describe('a limiter', () => {
     expect(await Promise.all(all)).toEqual([0, 1, 2, 3, 4]);
   });
 
-  it('gives the place of work that fails to the next', async () => {
+  it('starts the next work when one fails', async () => {
     const limiter = new Limiter(1);
     const failing = limiter.run(() => Promise.reject(new Error('no')));
     const next = limiter.run(() => Promise.resolve('yes'));

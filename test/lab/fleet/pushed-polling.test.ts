@@ -75,7 +75,10 @@ function createWorld(options: Partial<PushedPollingOptions> = {}, limit = 8) {
   const courier = new FakeCourier();
   const state = new FleetState(3);
   const polling = new PushedPolling({
-    ...{ courier, state, limiter: new Limiter(limit), forever: false },
+    courier,
+    state,
+    limiter: new Limiter(limit),
+    forever: false,
     signal: new AbortController().signal,
     ...options,
   });
@@ -98,8 +101,8 @@ function createWorld(options: Partial<PushedPollingOptions> = {}, limit = 8) {
   return { courier, state, polling, enroll, push, finish };
 }
 
-describe('a device that lives by pushes', () => {
-  it('does not ask when a push carries another word than its PushMagic', async () => {
+describe('a device that polls when pushed', () => {
+  it('does not poll for a push with another PushMagic', async () => {
     const { enroll, push, state } = createWorld();
     const member = await enroll();
     await push(member, member.device.pushMagic.toLowerCase());
@@ -108,7 +111,7 @@ describe('a device that lives by pushes', () => {
     expect(state.snapshot().pushes).toBe(0);
   });
 
-  it('does not ask because it has enrolled', async () => {
+  it('does not poll after its enrollment', async () => {
     const { enroll, state, courier } = createWorld();
     const member = await enroll();
     await turn();
@@ -117,7 +120,7 @@ describe('a device that lives by pushes', () => {
     expect([...courier.topics]).toEqual([[member.token, TOPIC]]);
   });
 
-  it('asks when its user is pushed, by the PushMagic of the user alone', async () => {
+  it('polls for a push with the PushMagic of its user', async () => {
     const { polling, courier, state, finish } = createWorld();
     const member = new Member(state, 0, 'macOS');
     await polling.prepare(member, profile);
@@ -136,7 +139,7 @@ describe('a device that lives by pushes', () => {
     expect(courier.forgotten).toEqual([member.token, token]);
   });
 
-  it('asks once for each push', async () => {
+  it('polls once for each push', async () => {
     const { enroll, push, finish, state } = createWorld();
     const member = await enroll();
     for (const count of [1, 2, 3]) {
@@ -148,7 +151,7 @@ describe('a device that lives by pushes', () => {
     expect(state.snapshot()).toMatchObject({ pushes: 3, unpushed: 0 });
   });
 
-  it('asks once more for all the pushes that came while it was asking', async () => {
+  it('polls once more for all pushes that came during a poll', async () => {
     const { enroll, push, finish } = createWorld();
     const member = await enroll();
     for (let count = 0; count < 4; count += 1) await push(member);
@@ -159,7 +162,7 @@ describe('a device that lives by pushes', () => {
     expect(member.polls).toBe(2);
   });
 
-  it('asks after enrollment when the push came before it was over', async () => {
+  it('polls after its enrollment for a push that came during it', async () => {
     const { polling, push, state } = createWorld();
     const member = new Member(state, 0);
     member.isEnrolled = false;
@@ -172,7 +175,7 @@ describe('a device that lives by pushes', () => {
     expect(member.polls).toBe(1);
   });
 
-  it('waits for its turn while others ask', async () => {
+  it('waits for its turn while others poll', async () => {
     const { enroll, push, finish } = createWorld({}, 1);
     const [first, second] = [await enroll(0), await enroll(1)];
     await push(first);
@@ -185,7 +188,7 @@ describe('a device that lives by pushes', () => {
     expect([first.polls, second.polls]).toEqual([1, 1]);
   });
 
-  it('comes back by itself after NotNow, until it has answered', async () => {
+  it('polls again after NotNow, until it has answered', async () => {
     const { enroll, push, finish } = createWorld({ notNowMs: 20 });
     const member = await enroll();
     member.hasPostponed = true;
@@ -204,7 +207,7 @@ describe('a device that lives by pushes', () => {
     }
   });
 
-  it('gives up its token when it is erased, released or unenrolled', async () => {
+  it('stops using its token when it is erased, released or unenrolled', async () => {
     const { enroll, push, finish, courier } = createWorld();
     const [gone, lost] = [await enroll(0), await enroll(1)];
     gone.afterPoll = () => {
@@ -221,7 +224,7 @@ describe('a device that lives by pushes', () => {
     expect(courier.forgotten).toEqual([gone.token]);
   });
 
-  it('enrolls only once the push service knows it', async () => {
+  it('enrolls only once it is connected to the push service', async () => {
     const { polling, state, courier } = createWorld({ giveUpMs: 20 });
     courier.connected = new Promise(() => undefined);
     await expect(polling.prepare(new Member(state, 0), profile)).rejects.toThrow(
@@ -230,8 +233,8 @@ describe('a device that lives by pushes', () => {
   });
 });
 
-describe('a fleet that lives by pushes', () => {
-  it('is given up when a device is never pushed', async () => {
+describe('a fleet that polls when pushed', () => {
+  it('stops waiting for a device that is never pushed', async () => {
     const { enroll, push, finish, polling, state } = createWorld({ giveUpMs: 50 });
     const [pushed] = [await enroll(0), await enroll(1)];
     await push(pushed);
@@ -240,7 +243,7 @@ describe('a fleet that lives by pushes', () => {
     expect(state.snapshot().unpushed).toBe(1);
   });
 
-  it('is given up when a device says NotNow for ever', async () => {
+  it('stops waiting for a device that always answers NotNow', async () => {
     const { enroll, push, finish, polling, state } = createWorld({
       giveUpMs: 50,
       notNowMs: 60_000,
@@ -253,7 +256,7 @@ describe('a fleet that lives by pushes', () => {
     expect(state.snapshot().unanswered).toBe(1);
   });
 
-  it('settles when every device was pushed, has answered, and two seconds were quiet', async () => {
+  it('is idle when every device was pushed and has answered, after two quiet seconds', async () => {
     const { enroll, push, finish, polling, state } = createWorld();
     const member = await enroll();
     let isSettled = false;
@@ -268,7 +271,7 @@ describe('a fleet that lives by pushes', () => {
     expect(state.quietMs()).toBeGreaterThanOrEqual(2_000);
   });
 
-  it('closes the connection of its devices in the end', () => {
+  it('closes the connection of its devices at the end', () => {
     const { polling, courier } = createWorld();
     polling.close();
     expect(courier.isClosed).toBe(true);

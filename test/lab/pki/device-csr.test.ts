@@ -24,12 +24,12 @@ describe('the certification request of a simulated device', () => {
   const commonNameOf = (device: ReturnType<typeof createDevice>, commonName: string) =>
     requestOf(device, { subject: [[['CN', commonName]]] }).commonName;
 
-  it('leaves the variables as they are on an iPhone, which knows none', () => {
+  it('keeps variables unchanged on an iPhone', () => {
     const text = '%HardwareUUID% %SerialNumber% %ComputerName% %IMEI% %MEID%';
     expect(commonNameOf(createDevice('iOS'), text)).toBe(text);
   });
 
-  it('leaves what is no variable of a Mac as it is', () => {
+  it('keeps unknown variables unchanged on a Mac', () => {
     const text = '%IMEI% %constructor% %hardwareuuid% %AD_Domain% 100% %%';
     expect(commonNameOf(createDevice('macOS'), text)).toBe(text);
   });

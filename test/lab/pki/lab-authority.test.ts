@@ -62,7 +62,7 @@ describe('the CA of the lab', () => {
 });
 
 describe('a push certificate of the lab', () => {
-  it('has the names, the purpose and the marks of those that Apple issues', async () => {
+  it("has the names, the purpose and the extensions of Apple's", async () => {
     const issued = await issuePushCertificate(authority);
     const certificate = read(issued);
     expect(issued.topic).toMatch(TOPIC);
@@ -79,7 +79,7 @@ describe('a push certificate of the lab', () => {
     expect(ENCODED_MARKS.map((mark) => hex.includes(mark))).toEqual([true, true]);
   });
 
-  it('takes the topic and the dates that it is given', async () => {
+  it('has the requested topic and dates', async () => {
     const notBefore = new Date('2026-01-02T03:04:05Z');
     const notAfter = new Date('2026-02-03T04:05:06Z');
     const topic = 'com.apple.mgmt.External.mine';

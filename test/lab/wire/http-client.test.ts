@@ -32,7 +32,7 @@ afterEach(() => {
 });
 
 describe('the HTTP client of a simulated device', () => {
-  it('gives up on a server that is away once its patience is over', async () => {
+  it('gives up on a server that is away once its retry time is over', async () => {
     await listen((_req, res) => res.end());
     server.closeAllConnections();
     server.close();
@@ -41,7 +41,7 @@ describe('the HTTP client of a simulated device', () => {
     client.close();
   });
 
-  it('sends the same request again until the server is well', async () => {
+  it('repeats a request until the server answers', async () => {
     const bodies: string[] = [];
     await listen((req, res) => {
       req.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
@@ -58,7 +58,7 @@ describe('the HTTP client of a simulated device', () => {
     client.close();
   });
 
-  it('says at once that a server speaks https where the URL says http', async () => {
+  it('reports at once that a server at an http URL speaks https', async () => {
     const { certificate, privateKey } = await localhostIdentity();
     const tls = createTlsServer({
       cert: encodePem('CERTIFICATE', certificate.der),
@@ -78,7 +78,7 @@ describe('the HTTP client of a simulated device', () => {
     tls.close();
   });
 
-  it('takes a refusal for an answer', async () => {
+  it('returns a refusal as an answer', async () => {
     await listen((_req, res) => res.writeHead(403).end());
     const client = createClient(10_000);
     expect((await client.send({ method: 'GET', url })).status).toBe(403);

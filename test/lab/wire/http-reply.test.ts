@@ -3,11 +3,13 @@ import { refusedReply } from '../../../src/lab/wire/http-reply.js';
 function messageOf(status: number, type: string | undefined, body: string): string {
   const headers = type === undefined ? {} : { 'content-type': type };
   return refusedReply('http://localhost:8080/dep/enroll?token=secret', {
-    ...{ status, headers, body: Buffer.from(body) },
+    status,
+    headers,
+    body: Buffer.from(body),
   }).message;
 }
 
-describe('what is told of a refusal', () => {
+describe('the error for a refused request', () => {
   it.each([
     ['text', 'text/plain', 'enrollment is\nclosed\n', 'enrollment is closed'],
     ['a page', 'text/html', '<title>x</title><h1>No</h1><style>h1{}</style>way', 'No way'],
@@ -28,7 +30,7 @@ describe('what is told of a refusal', () => {
     );
   });
 
-  it('is not the whole of a long page', () => {
+  it('holds only the beginning of a long page', () => {
     expect(messageOf(400, 'text/plain', 'x'.repeat(5_000)).length).toBeLessThan(300);
   });
 });

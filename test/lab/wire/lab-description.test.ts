@@ -41,8 +41,8 @@ function describeStandIn({ url: apns, courierUrl, controlUrl, caPem }: ApnsStand
   return { status: 200, body: JSON.stringify(body) };
 }
 
-describe('the way to the push service of a lab', () => {
-  it('is not found when the server has no lab, and the error says what to do', async () => {
+describe('the push service of a lab', () => {
+  it('is not found when the server has no lab, and the error says how to start one', async () => {
     answer = { status: 404, body: '' };
     await expect(openLabCourier(http, { url: `${url}/`, signal })).rejects.toThrow(
       `${url}/lab answered 404: start the server with LAB=on, on this machine`,
