@@ -86,11 +86,11 @@ async function inWorld(): Promise<ScenarioResult[]> {
 }
 
 const STORM = 'enroll-storm';
-/** So many keys take half a minute; further devices share them. */
+/** Generating so many keys takes half a minute; further devices share them. */
 const STORM_KEYS = 500;
 const STORMS: readonly (readonly StormWay[])[] = [['profile'], ['profile', 'ota', 'ade']];
 
-/** Each begins with an empty database. */
+/** Each storm starts with an empty database. */
 async function runStorms(): Promise<ScenarioResult[]> {
   const server = await openBenchServer();
   const results: ScenarioResult[] = [];
@@ -107,14 +107,14 @@ async function runStorms(): Promise<ScenarioResult[]> {
   }
 }
 
-const PROGRAM = 'program';
+const DEP = 'program';
 const LARGE_BODIES = 'large-bodies';
 
-async function runProgram(): Promise<ScenarioResult> {
+async function runDep(): Promise<ScenarioResult> {
   const server = await openBenchServer();
   try {
-    process.stderr.write(`${PROGRAM} …\n`);
-    const databaseUrl = await server.newDatabase(PROGRAM);
+    process.stderr.write(`${DEP} …\n`);
+    const databaseUrl = await server.newDatabase(DEP);
     return await depSync({ databaseUrl, devices: Number(options.program) });
   } finally {
     await server.stop();
@@ -143,7 +143,7 @@ async function main(): Promise<void> {
     results.push(...(await inWorld()));
   }
   if (STORM.includes(options.only)) results.push(...(await runStorms()));
-  if (PROGRAM.includes(options.only)) results.push(await runProgram());
+  if (DEP.includes(options.only)) results.push(await runDep());
   if (LARGE_BODIES.includes(options.only)) {
     process.stderr.write(`${LARGE_BODIES} …\n`);
     results.push(await largeBodies({ seconds: Number(options.seconds) }));

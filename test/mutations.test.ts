@@ -37,7 +37,7 @@ const NAMES = [
   'status report',
   'certificate in a header',
   'server token',
-  'answer of the enrollment program',
+  'answer of DEP',
   'bypass code',
   'property list',
   'property list as nodes',

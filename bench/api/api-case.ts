@@ -16,9 +16,9 @@ export interface ApiCase {
   call(turn: number): ApiCall;
   /** The same work as bare SQL, one statement after the other. */
   floor?(turn: number): Statement[];
-  /** Sets the stage for each call and each floor; takes no part in their time. */
+  /** Runs before each call and each floor; not part of the measured time. */
   before?: Statement[];
-  /** 200 unless told. */
+  /** 200 by default. */
   status?: number;
 }
 
@@ -56,40 +56,6 @@ interface Repeated {
   work(turn: number): Promise<boolean>;
 }
 
-async function repeat({ budget, before, work }: Repeated): Promise<Measured> {
-  return await runLanes(1, async (_lane, recorder) => {
-    const end = performance.now() + budget.seconds * 1000;
-    for (let turn = 0; turn < budget.calls || performance.now() < end; turn += 1) {
-      await before();
-      const startedAt = recorder.now();
-      recorder.done(startedAt, await work(turn + WARM_CALLS));
-    }
-  });
-}
-
-async function runStatements({ client }: CaseContext, statements: Statement[]): Promise<void> {
-  for (const { text, values = [] } of statements) {
-    await client.query({ name: statementName(text), text, values });
-  }
-}
-
-/** PostgreSQL cuts names off after 63 characters. */
-function statementName(text: string): string {
-  return createHash('md5').update(text).digest('hex');
-}
-
-async function measureFloor(context: CaseContext, { floor, before = [] }: ApiCase) {
-  if (floor === undefined) return undefined;
-  const prepare = () => runStatements(context, before);
-  const work = async (turn: number) => {
-    await runStatements(context, floor(turn));
-    return true;
-  };
-  for (let turn = 0; turn < WARM_CALLS; turn += 1) await work(turn);
-  const { seconds, calls } = context.budget;
-  return await repeat({ budget: { seconds: seconds / 2, calls }, before: prepare, work });
-}
-
 /** One connection, one call after the other. */
 export async function measureCase(context: CaseContext, one: ApiCase): Promise<CaseResult> {
   const { api, budget } = context;
@@ -112,4 +78,38 @@ export async function measureCase(context: CaseContext, one: ApiCase): Promise<C
   const loopHeldMs = await context.loopHeldMs();
   const floor = await measureFloor(context, one);
   return { name, ...target, measured, bytes, loopHeldMs, ...(floor ? { floor } : {}) };
+}
+
+async function runStatements({ client }: CaseContext, statements: Statement[]): Promise<void> {
+  for (const { text, values = [] } of statements) {
+    await client.query({ name: statementName(text), text, values });
+  }
+}
+
+/** PostgreSQL cuts names off after 63 characters. */
+function statementName(text: string): string {
+  return createHash('md5').update(text).digest('hex');
+}
+
+async function repeat({ budget, before, work }: Repeated): Promise<Measured> {
+  return await runLanes(1, async (_lane, recorder) => {
+    const end = performance.now() + budget.seconds * 1000;
+    for (let turn = 0; turn < budget.calls || performance.now() < end; turn += 1) {
+      await before();
+      const startedAt = recorder.now();
+      recorder.done(startedAt, await work(turn + WARM_CALLS));
+    }
+  });
+}
+
+async function measureFloor(context: CaseContext, { floor, before = [] }: ApiCase) {
+  if (floor === undefined) return undefined;
+  const prepare = () => runStatements(context, before);
+  const work = async (turn: number) => {
+    await runStatements(context, floor(turn));
+    return true;
+  };
+  for (let turn = 0; turn < WARM_CALLS; turn += 1) await work(turn);
+  const { seconds, calls } = context.budget;
+  return await repeat({ budget: { seconds: seconds / 2, calls }, before: prepare, work });
 }

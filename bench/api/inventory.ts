@@ -3,15 +3,6 @@ import type { Samples } from './samples.js';
 
 const PAGE_MS = 25;
 
-function rules(...given: unknown[]): string {
-  return encodeURIComponent(JSON.stringify(given));
-}
-
-/** As far as a filtered list is counted. */
-function counted(from: string): string {
-  return `select count(*) from (select ${from} limit 100001) m`;
-}
-
 interface ListCase {
   name: string;
   table: string;
@@ -20,49 +11,6 @@ interface ListCase {
   order?: string;
   values?: unknown[];
   targetMs?: number;
-}
-
-/** A page of 100 with its total, as everybody's list has. */
-function listCase({
-  name,
-  table,
-  query,
-  where = 'true',
-  order = 'id',
-  ...rest
-}: ListCase): ApiCase {
-  const { values = [], targetMs } = rest;
-  const from = `from ${table} where ${where}`;
-  const statements: Statement[] = [
-    { text: `select * ${from} order by ${order} limit 100`, values },
-    { text: where === 'true' ? `select count(*) ${from}` : counted(from), values },
-  ];
-  return {
-    name,
-    ...(targetMs === undefined ? {} : { targetMs }),
-    call: () => ({ path: `/${table}?page[size]=100${query}` }),
-    floor: () => statements,
-  };
-}
-
-/** The collections below one device. */
-function ownedCase(table: string, { deviceIds }: Samples, sort = ''): ApiCase {
-  const id = (turn: number) => deviceIds[turn % deviceIds.length] as number;
-  const order =
-    sort === '' ? 'id' : sort.startsWith('-') ? `${sort.slice(1)} desc, id desc` : `${sort}, id`;
-  return {
-    name: `a device's ${table}${sort === '' ? '' : `, sort=${sort}`}`,
-    targetMs: PAGE_MS,
-    call: (turn) => ({
-      path: `/devices/${id(turn)}/${table}?page[size]=100${sort === '' ? '' : `&sort=${sort}`}`,
-    }),
-    floor: (turn) => [
-      {
-        text: `select * from ${table} where device_id = $1 order by ${order} limit 100`,
-        values: [id(turn)],
-      },
-    ],
-  };
 }
 
 export function inventoryCases(samples: Samples): ApiCase[] {
@@ -102,4 +50,56 @@ export function inventoryCases(samples: Samples): ApiCase[] {
     applications('name ilike %quick%', named('%quick%'), { where: `name ilike '%quick%'` }),
     applications('name ilike %zzzz%', named('%zzzz%'), { where: `name ilike '%zzzz%'` }),
   ];
+}
+
+/** A page of 100 with its total, as everybody's list has. */
+function listCase({
+  name,
+  table,
+  query,
+  where = 'true',
+  order = 'id',
+  ...rest
+}: ListCase): ApiCase {
+  const { values = [], targetMs } = rest;
+  const from = `from ${table} where ${where}`;
+  const statements: Statement[] = [
+    { text: `select * ${from} order by ${order} limit 100`, values },
+    { text: where === 'true' ? `select count(*) ${from}` : counted(from), values },
+  ];
+  return {
+    name,
+    ...(targetMs === undefined ? {} : { targetMs }),
+    call: () => ({ path: `/${table}?page[size]=100${query}` }),
+    floor: () => statements,
+  };
+}
+
+/** As far as a filtered list is counted. */
+function counted(from: string): string {
+  return `select count(*) from (select ${from} limit 100001) m`;
+}
+
+function rules(...given: unknown[]): string {
+  return encodeURIComponent(JSON.stringify(given));
+}
+
+/** The collections below one device. */
+function ownedCase(table: string, { deviceIds }: Samples, sort = ''): ApiCase {
+  const id = (turn: number) => deviceIds[turn % deviceIds.length] as number;
+  const order =
+    sort === '' ? 'id' : sort.startsWith('-') ? `${sort.slice(1)} desc, id desc` : `${sort}, id`;
+  return {
+    name: `a device's ${table}${sort === '' ? '' : `, sort=${sort}`}`,
+    targetMs: PAGE_MS,
+    call: (turn) => ({
+      path: `/devices/${id(turn)}/${table}?page[size]=100${sort === '' ? '' : `&sort=${sort}`}`,
+    }),
+    floor: (turn) => [
+      {
+        text: `select * from ${table} where device_id = $1 order by ${order} limit 100`,
+        values: [id(turn)],
+      },
+    ],
+  };
 }

@@ -16,14 +16,6 @@ const INDEXED = new Set([
 
 const DEVICE_COUNT: Statement = { text: 'select count(*) from devices' };
 
-function at<T>(list: T[], turn: number): T {
-  return list[turn % list.length] as T;
-}
-
-function page(table: string, rest: string): string {
-  return `select * from ${table} ${rest}`;
-}
-
 export function itemCases({ deviceIds, commandIds }: Samples): ApiCase[] {
   return [
     {
@@ -133,4 +125,12 @@ export function pageCases({ offset, path }: Deep): ApiCase[] {
       },
     },
   ];
+}
+
+function at<T>(list: T[], turn: number): T {
+  return list[turn % list.length] as T;
+}
+
+function page(table: string, rest: string): string {
+  return `select * from ${table} ${rest}`;
 }

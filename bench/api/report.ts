@@ -4,19 +4,8 @@ import type { Throughput } from './throughput.js';
 const WIDTHS = [46, 9, 9, 9, 9, 9, 9, 10, 9];
 const HEADS = ['p50 ms', 'p95 ms', 'p99 ms', 'SQL p50', 'SQL p95', 'target', 'loop ms', 'KB'];
 
-function columns(cells: string[]): string {
-  return cells
-    .map((cell, i) => (i === 0 ? cell.padEnd(WIDTHS[0] ?? 0) : cell.padStart(WIDTHS[i] ?? 0)))
-    .join('');
-}
-
 export function describeHead(title: string): string {
   return `\n${columns([title, ...HEADS])}`;
-}
-
-function ms(value: number | undefined): string {
-  if (value === undefined) return '-';
-  return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }
 
 /** True where p95 is above what it should be. */
@@ -58,4 +47,15 @@ export function describeThroughput(name: string, measured: Throughput): string {
   const times = [p50, p95, p99, cpuMsPerRequest].map(ms);
   const row = columns([name, rate, ...times, `${Math.round(cpu * 100)} %`]);
   return row + (failures > 0 ? `  ${failures} FAILED` : '');
+}
+
+function columns(cells: string[]): string {
+  return cells
+    .map((cell, i) => (i === 0 ? cell.padEnd(WIDTHS[0] ?? 0) : cell.padStart(WIDTHS[i] ?? 0)))
+    .join('');
+}
+
+function ms(value: number | undefined): string {
+  if (value === undefined) return '-';
+  return value < 100 ? value.toFixed(2) : value.toFixed(0);
 }

@@ -14,22 +14,6 @@ export interface Samples {
 
 const COUNT = 500;
 
-async function column<T>(client: pg.Client, sql: string): Promise<T[]> {
-  const { rows } = await client.query<{ value: T }>(sql);
-  return rows.map(({ value }) => value);
-}
-
-async function spread(client: pg.Client, table: string, value: string): Promise<number[]> {
-  const top = `(select max(id) from ${table})`;
-  const points = `select (n * ${top} / ${COUNT})::bigint as id from generate_series(1, ${COUNT}) n`;
-  return (
-    await column<string>(
-      client,
-      `select ${value} as value from ${table} join (${points}) p using (id)`,
-    )
-  ).map(Number);
-}
-
 export async function drawSamples(client: pg.Client): Promise<Samples> {
   const deviceIds = await spread(client, 'devices', 'id');
   const serials = await column<string>(
@@ -76,4 +60,20 @@ export async function deepCursorPath(api: ApiClient, pages: number): Promise<str
   query.delete('fields[devices]');
   query.set('page[size]', '100');
   return `/devices?${query.toString()}`;
+}
+
+async function spread(client: pg.Client, table: string, value: string): Promise<number[]> {
+  const top = `(select max(id) from ${table})`;
+  const points = `select (n * ${top} / ${COUNT})::bigint as id from generate_series(1, ${COUNT}) n`;
+  return (
+    await column<string>(
+      client,
+      `select ${value} as value from ${table} join (${points}) p using (id)`,
+    )
+  ).map(Number);
+}
+
+async function column<T>(client: pg.Client, sql: string): Promise<T[]> {
+  const { rows } = await client.query<{ value: T }>(sql);
+  return rows.map(({ value }) => value);
 }

@@ -5,18 +5,6 @@ const EQUAL_MS = 5;
 const PAGE_MS = 25;
 const SEARCH_MS = 100;
 
-function at<T>(list: T[], turn: number): T {
-  return list[turn % list.length] as T;
-}
-
-function rules(...given: unknown[]): string {
-  return encodeURIComponent(JSON.stringify(given));
-}
-
-function page(rest: string): string {
-  return `select * from devices ${rest}`;
-}
-
 /** What is asked for, and how much of the fleet it finds. */
 const PATTERNS: [label: string, attribute: string, pattern: string][] = [
   ['1 character, common', 'device_name', '%a%'],
@@ -106,4 +94,16 @@ export function searchCases({ serials, commonTag, rareTag }: Samples): ApiCase[]
       },
     },
   ];
+}
+
+function at<T>(list: T[], turn: number): T {
+  return list[turn % list.length] as T;
+}
+
+function page(rest: string): string {
+  return `select * from devices ${rest}`;
+}
+
+function rules(...given: unknown[]): string {
+  return encodeURIComponent(JSON.stringify(given));
 }

@@ -14,7 +14,7 @@ export interface ThroughputOptions {
 }
 
 export interface Throughput extends Measured {
-  /** Of the server, which tells more than the rate does on a machine that is busy otherwise. */
+  /** Of the server; on a busy machine it is more reliable than the rate. */
   cpuMsPerRequest: number;
 }
 

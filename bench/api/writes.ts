@@ -8,15 +8,6 @@ const RELATE_MS = 100;
 const IDENTIFIERS = 1000;
 export const BENCH_TAG = 'bench-relationship';
 
-function device(turn: number, description: string) {
-  const attributes = { serial_number: `BENCH${randomUUID()}`, description };
-  return { data: { type: 'devices', attributes: { ...attributes, device_name: `New ${turn}` } } };
-}
-
-function identifiers(first: number) {
-  return Array.from({ length: IDENTIFIERS }, (_, n) => ({ type: 'devices', id: first + n }));
-}
-
 const FIRST = identifiers(1);
 const OTHERS = identifiers(1 + IDENTIFIERS);
 
@@ -104,3 +95,12 @@ export const CLEAN_UP = [
   `delete from devices where serial_number like 'BENCH%'`,
   `delete from tags where name = '${BENCH_TAG}'`,
 ];
+
+function identifiers(first: number) {
+  return Array.from({ length: IDENTIFIERS }, (_, n) => ({ type: 'devices', id: first + n }));
+}
+
+function device(turn: number, description: string) {
+  const attributes = { serial_number: `BENCH${randomUUID()}`, description };
+  return { data: { type: 'devices', attributes: { ...attributes, device_name: `New ${turn}` } } };
+}

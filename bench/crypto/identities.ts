@@ -15,6 +15,24 @@ export interface Identity {
 
 const DAY_MS = 86_400_000;
 
+export async function makeAuthority(): Promise<Identity> {
+  return issue('Benchmark CA', await generateRsaKeyPair(2048), undefined);
+}
+
+/** Certificates that all differ; a few keys are shared, for keys cost most of the time. */
+export async function makeIdentities(
+  authority: Identity,
+  { kind, count, keys }: { kind: 'RSA' | 'EC'; count: number; keys: number },
+): Promise<Identity[]> {
+  const generate = () => (kind === 'RSA' ? generateRsaKeyPair(2048) : generateEcKeyPair('P-256'));
+  const pairs = await Promise.all(Array.from({ length: keys }, generate));
+  return Array.from({ length: count }, (_, index) => {
+    const pair = pairs[index % keys];
+    if (pair === undefined) throw new Error('no key');
+    return issue(`Device ${index}`, pair, authority);
+  });
+}
+
 function issue(
   name: string,
   { publicKey, privateKey }: KeyPair,
@@ -35,22 +53,4 @@ function issue(
       : { issuer: issuer.certificate, extendedKeyUsage: [Oid.clientAuth] }),
   });
   return { certificate: parseCertificate(der), privateKey };
-}
-
-export async function makeAuthority(): Promise<Identity> {
-  return issue('Benchmark CA', await generateRsaKeyPair(2048), undefined);
-}
-
-/** Certificates that all differ; a few keys are shared, for keys cost most of the time. */
-export async function makeIdentities(
-  authority: Identity,
-  { kind, count, keys }: { kind: 'RSA' | 'EC'; count: number; keys: number },
-): Promise<Identity[]> {
-  const generate = () => (kind === 'RSA' ? generateRsaKeyPair(2048) : generateEcKeyPair('P-256'));
-  const pairs = await Promise.all(Array.from({ length: keys }, generate));
-  return Array.from({ length: count }, (_, index) => {
-    const pair = pairs[index % keys];
-    if (pair === undefined) throw new Error('no key');
-    return issue(`Device ${index}`, pair, authority);
-  });
 }

@@ -25,58 +25,10 @@ interface Exchange {
 
 const KEYS = 32;
 
-async function fetchAuthority(port: number): Promise<ParsedCertificate> {
-  const reply = await fetch(`http://127.0.0.1:${port}/scep?operation=GetCACert`);
-  return parseCertificate(Buffer.from(await reply.arrayBuffer()));
-}
-
-function frame(port: number, body: Buffer): Buffer {
-  const head =
-    `POST /scep?operation=PKIOperation HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n` +
-    `Content-Type: application/x-pki-message\r\nContent-Length: ${body.length}\r\n\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
-}
-
-function exchangeOf(device: Identity, { port, challenge, caCertificate }: ExchangeWorld): Exchange {
-  const { certificate, privateKey } = device;
-  const { publicKey } = certificate;
-  const parties = {
-    signerCertificate: certificate,
-    signerKey: privateKey,
-    caCertificate,
-    transactionId: randomBytes(16).toString('hex'),
-    senderNonce: randomBytes(16),
-  };
-  const csr = buildCsr({
-    subject: [{ type: 'CN', value: certificate.commonName ?? '' }],
-    publicKey,
-    privateKey,
-    challengePassword: challenge(),
-  });
-  const message = buildPkcsReq({ ...parties, csr, cipher: 'aes-128-cbc', digest: 'sha256' });
-  return {
-    request: frame(port, message),
-    check: (body) => {
-      const { status } = readCertRep(body, parties);
-      if (status !== 'success') throw new Error(`SCEP answered ${status}`);
-    },
-  };
-}
-
 interface ExchangeWorld {
   port: number;
   challenge: () => string;
   caCertificate: ParsedCertificate;
-}
-
-/** First requests of devices, each with a challenge of its own, made ready beforehand. */
-async function prepare(port: number, masterKey: Buffer, count: number): Promise<Exchange[]> {
-  const challenges = new EnrollmentChallenges({ box: new SecretBox(masterKey) });
-  const caCertificate = await fetchAuthority(port);
-  const signers = await makeAuthority();
-  const devices = await makeIdentities(signers, { kind: 'RSA', count, keys: KEYS });
-  const world = { port, caCertificate, challenge: () => challenges.issueChallenge() };
-  return devices.map((device) => exchangeOf(device, world));
 }
 
 export interface ScepLoadOptions {
@@ -109,4 +61,52 @@ export async function measureScep(options: ScepLoadOptions): Promise<ScepResult>
   const heldMs = await server.loopHeldMs();
   for (const [exchange, body] of answers) exchange.check(body);
   return { ...measured, perCpuSecond: requests / used, heldMs };
+}
+
+/** First requests of devices, each with a challenge of its own, made ready beforehand. */
+async function prepare(port: number, masterKey: Buffer, count: number): Promise<Exchange[]> {
+  const challenges = new EnrollmentChallenges({ box: new SecretBox(masterKey) });
+  const caCertificate = await fetchAuthority(port);
+  const signers = await makeAuthority();
+  const devices = await makeIdentities(signers, { kind: 'RSA', count, keys: KEYS });
+  const world = { port, caCertificate, challenge: () => challenges.issueChallenge() };
+  return devices.map((device) => exchangeOf(device, world));
+}
+
+async function fetchAuthority(port: number): Promise<ParsedCertificate> {
+  const reply = await fetch(`http://127.0.0.1:${port}/scep?operation=GetCACert`);
+  return parseCertificate(Buffer.from(await reply.arrayBuffer()));
+}
+
+function exchangeOf(device: Identity, { port, challenge, caCertificate }: ExchangeWorld): Exchange {
+  const { certificate, privateKey } = device;
+  const { publicKey } = certificate;
+  const parties = {
+    signerCertificate: certificate,
+    signerKey: privateKey,
+    caCertificate,
+    transactionId: randomBytes(16).toString('hex'),
+    senderNonce: randomBytes(16),
+  };
+  const csr = buildCsr({
+    subject: [{ type: 'CN', value: certificate.commonName ?? '' }],
+    publicKey,
+    privateKey,
+    challengePassword: challenge(),
+  });
+  const message = buildPkcsReq({ ...parties, csr, cipher: 'aes-128-cbc', digest: 'sha256' });
+  return {
+    request: frame(port, message),
+    check: (body) => {
+      const { status } = readCertRep(body, parties);
+      if (status !== 'success') throw new Error(`SCEP answered ${status}`);
+    },
+  };
+}
+
+function frame(port: number, body: Buffer): Buffer {
+  const head =
+    `POST /scep?operation=PKIOperation HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n` +
+    `Content-Type: application/x-pki-message\r\nContent-Length: ${body.length}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), body]);
 }

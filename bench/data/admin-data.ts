@@ -44,6 +44,25 @@ interface Index {
   definition: string;
 }
 
+/** Fills an empty database; what a filled one holds stays. Returns what is in it. */
+export async function fillAdminData(client: pg.ClientBase, scale: number): Promise<Sizes> {
+  const before = await countRows(client);
+  if (before.devices > 0) return before;
+  await client.query(SESSION);
+  const { rows: indexes } = await client.query<Index>(SECONDARY_INDEXES, [TABLES]);
+  for (const { name } of indexes) await client.query(`drop index "${name}"`);
+  await copyAll(client, scale);
+  await createIndexes(client, indexes);
+  await finish(client);
+  return await countRows(client);
+}
+
+async function countRows(client: pg.ClientBase): Promise<Sizes> {
+  const { rows } = await client.query<Sizes>(COUNTS);
+  if (rows[0] === undefined) throw new Error('nothing was counted');
+  return rows[0];
+}
+
 async function copyAll(client: pg.ClientBase, scale: number): Promise<void> {
   const random = new Random('bench:api');
   const devices = Math.max(LEAST_DEVICES, Math.round(FULL.devices * scale));
@@ -75,23 +94,4 @@ async function finish(client: pg.ClientBase): Promise<void> {
   }
   await client.query(`vacuum (analyze) ${TABLES.join(', ')}`);
   await client.query('checkpoint');
-}
-
-/** Fills an empty database; what a filled one holds stays. Returns what is in it. */
-export async function fillAdminData(client: pg.ClientBase, scale: number): Promise<Sizes> {
-  const before = await countRows(client);
-  if (before.devices > 0) return before;
-  await client.query(SESSION);
-  const { rows: indexes } = await client.query<Index>(SECONDARY_INDEXES, [TABLES]);
-  for (const { name } of indexes) await client.query(`drop index "${name}"`);
-  await copyAll(client, scale);
-  await createIndexes(client, indexes);
-  await finish(client);
-  return await countRows(client);
-}
-
-async function countRows(client: pg.ClientBase): Promise<Sizes> {
-  const { rows } = await client.query<Sizes>(COUNTS);
-  if (rows[0] === undefined) throw new Error('nothing was counted');
-  return rows[0];
 }

@@ -25,6 +25,30 @@ export interface AdminDatabaseOptions {
   keep: string | undefined;
 }
 
+/** A migrated database with a large fleet in it. */
+export async function openAdminDatabase(options: AdminDatabaseOptions): Promise<AdminDatabase> {
+  const { directory, remove } = openDirectory(options.keep);
+  const server = await openServer(directory);
+  const { url } = server;
+  const client = new pg.Client({ connectionString: url });
+  const stop = async () => {
+    await client.end();
+    await server.stop();
+    remove();
+  };
+  try {
+    await client.connect();
+    await migrateAll(url);
+    const startedAt = performance.now();
+    const sizes = await fill(url, options.scale);
+    const fillSeconds = (performance.now() - startedAt) / 1000;
+    return { client, url, directory, sizes, fillSeconds, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
 function openDirectory(keep: string | undefined): { directory: string; remove(): void } {
   if (keep !== undefined) {
     const directory = resolve(keep);
@@ -48,29 +72,5 @@ async function fill(connectionString: string, scale: number): Promise<Sizes> {
     return await fillAdminData(client, scale);
   } finally {
     await client.end();
-  }
-}
-
-/** A migrated database with a large fleet in it. */
-export async function openAdminDatabase(options: AdminDatabaseOptions): Promise<AdminDatabase> {
-  const { directory, remove } = openDirectory(options.keep);
-  const server = await openServer(directory);
-  const { url } = server;
-  const client = new pg.Client({ connectionString: url });
-  const stop = async () => {
-    await client.end();
-    await server.stop();
-    remove();
-  };
-  try {
-    await client.connect();
-    await migrateAll(url);
-    const startedAt = performance.now();
-    const sizes = await fill(url, options.scale);
-    const fillSeconds = (performance.now() - startedAt) / 1000;
-    return { client, url, directory, sizes, fillSeconds, stop };
-  } catch (error) {
-    await stop();
-    throw error;
   }
 }

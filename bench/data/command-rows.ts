@@ -44,6 +44,29 @@ interface Template {
   result: string[];
 }
 
+/** Mostly answered commands with their answers, as years of use leave them. */
+export function commandSource(
+  random: Random,
+  { devices, perDevice }: { devices: number; perDevice: number },
+): CopySource {
+  return {
+    table: 'commands',
+    columns: COLUMNS,
+    total: devices * perDevice,
+    rows: commandRows(random, devices, perDevice),
+  };
+}
+
+function* commandRows(random: Random, devices: number, perDevice: number): Iterable<CopyValue[]> {
+  const templates = TYPES.map(template);
+  // As they are queued in life: a round over the fleet, then the next.
+  for (let n = 0; n < perDevice; n += 1) {
+    for (let deviceId = 1; deviceId <= devices; deviceId += 1) {
+      yield commandRow(random, deviceId, templates);
+    }
+  }
+}
+
 /** Property lists are ASCII here, so that they go into bytea as they are. */
 function template(requestType: string): Template {
   const payload = buildPlist({ Command: { RequestType: requestType }, CommandUUID: UUID_MARK });
@@ -51,16 +74,6 @@ function template(requestType: string): Template {
   const result = buildPlist({ CommandUUID: UUID_MARK, Status: 'Acknowledged', ...answer });
   const parts = (bytes: Buffer) => bytes.toString('latin1').split(UUID_MARK);
   return { payload: parts(payload), result: parts(result) };
-}
-
-function drawStatus(random: Random): string {
-  const draw = random.fraction();
-  if (draw < 0.9) return 'Acknowledged';
-  if (draw < 0.93) return 'Queued';
-  if (draw < 0.94) return 'Sent';
-  if (draw < 0.95) return 'NotNow';
-  if (draw < 0.98) return 'Error';
-  return draw < 0.99 ? 'Expired' : 'Cancelled';
 }
 
 function commandRow(random: Random, deviceId: number, templates: Template[]): CopyValue[] {
@@ -87,25 +100,12 @@ function commandRow(random: Random, deviceId: number, templates: Template[]): Co
   ];
 }
 
-function* commandRows(random: Random, devices: number, perDevice: number): Iterable<CopyValue[]> {
-  const templates = TYPES.map(template);
-  // As they are queued in life: a round over the fleet, then the next.
-  for (let n = 0; n < perDevice; n += 1) {
-    for (let deviceId = 1; deviceId <= devices; deviceId += 1) {
-      yield commandRow(random, deviceId, templates);
-    }
-  }
-}
-
-/** Mostly answered commands with their answers, as years of use leave them. */
-export function commandSource(
-  random: Random,
-  { devices, perDevice }: { devices: number; perDevice: number },
-): CopySource {
-  return {
-    table: 'commands',
-    columns: COLUMNS,
-    total: devices * perDevice,
-    rows: commandRows(random, devices, perDevice),
-  };
+function drawStatus(random: Random): string {
+  const draw = random.fraction();
+  if (draw < 0.9) return 'Acknowledged';
+  if (draw < 0.93) return 'Queued';
+  if (draw < 0.94) return 'Sent';
+  if (draw < 0.95) return 'NotNow';
+  if (draw < 0.98) return 'Error';
+  return draw < 0.99 ? 'Expired' : 'Cancelled';
 }

@@ -18,29 +18,6 @@ const CHUNK_CHARACTERS = 256 * 1024;
 const SPECIAL = /[\\\n\r\t]/;
 const ESCAPES: Record<string, string> = { '\\': '\\\\', '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-function field(value: CopyValue): string {
-  if (value === null || value === undefined) return '\\N';
-  if (typeof value !== 'string') return String(value);
-  return SPECIAL.test(value)
-    ? value.replace(/[\\\n\r\t]/g, (found) => ESCAPES[found] ?? '')
-    : value;
-}
-
-function* chunks({ table, total, rows }: CopySource): Iterable<string> {
-  const progress = new Progress(table, total);
-  let chunk = '';
-  for (const row of rows) {
-    chunk += `${row.map(field).join('\t')}\n`;
-    progress.count += 1;
-    if (chunk.length < CHUNK_CHARACTERS) continue;
-    yield chunk;
-    progress.show();
-    chunk = '';
-  }
-  yield chunk;
-  progress.end();
-}
-
 /** One line on stderr, written over and over; a log file gets the last state only. */
 class Progress {
   count = 0;
@@ -77,4 +54,27 @@ export async function copyRows(client: pg.ClientBase, source: CopySource): Promi
   const stream = client.query(copyFrom(`copy "${source.table}" (${columns}) from stdin`));
   await pipeline(Readable.from(chunks(source)), stream);
   return stream.rowCount;
+}
+
+function* chunks({ table, total, rows }: CopySource): Iterable<string> {
+  const progress = new Progress(table, total);
+  let chunk = '';
+  for (const row of rows) {
+    chunk += `${row.map(field).join('\t')}\n`;
+    progress.count += 1;
+    if (chunk.length < CHUNK_CHARACTERS) continue;
+    yield chunk;
+    progress.show();
+    chunk = '';
+  }
+  yield chunk;
+  progress.end();
+}
+
+function field(value: CopyValue): string {
+  if (value === null || value === undefined) return '\\N';
+  if (typeof value !== 'string') return String(value);
+  return SPECIAL.test(value)
+    ? value.replace(/[\\\n\r\t]/g, (found) => ESCAPES[found] ?? '')
+    : value;
 }

@@ -32,6 +32,64 @@ interface Drawn {
   serial: string;
 }
 
+/** Devices 1 to `count`, with what a full inventory leaves in their columns. */
+export function deviceSource(random: Random, count: number): CopySource {
+  const sample = random.fork('columns');
+  const names = Array.from({ length: 100 }, (_, id) => Object.keys(deviceRow(sample, id))).flat();
+  const columns = [...new Set(names)];
+  return { table: 'devices', columns, total: count, rows: deviceRows(random, count, columns) };
+}
+
+function deviceRow(random: Random, id: number): DeviceRow {
+  const platform = random.chance(0.65) ? 'iOS' : 'macOS';
+  const model = random.pick(DEVICE_MODELS[platform]);
+  const serial = random.text(SERIAL_ALPHABET, model.chip === undefined ? 12 : 10);
+  const drawn: Drawn = { random, id, platform, model, serial };
+  const isEnrolled = random.chance(0.93);
+  return {
+    id,
+    udid: randomUUID().toUpperCase(),
+    enrollment_state: isEnrolled ? 'enrolled' : 'unenrolled',
+    enrollment_type: 'device',
+    enrollment_number: 1,
+    is_enrolled: isEnrolled,
+    platform,
+    topic: 'com.apple.mgmt.External.5a3bbd5f-0b1e-4a8e-9c80-4b3cf7d7a001',
+    ...hardwareOf(drawn),
+    ...timesOf(drawn, isEnrolled),
+    ...cellularOf(drawn),
+    ...macOf(drawn),
+    ...managementOf(drawn),
+  };
+}
+
+function hardwareOf(drawn: Drawn): DeviceRow {
+  const { random, platform, model, serial } = drawn;
+  const { majors, orderNumber } = model;
+  const releases = OS_RELEASES[platform].filter(({ version }) => {
+    return majorOf(version) >= majors[0] && majorOf(version) <= majors[1];
+  });
+  const release = releases[Math.floor(Math.sqrt(random.fraction()) * releases.length)];
+  const capacity = random.pick(model.capacities);
+  return {
+    device_name: deviceName(drawn),
+    build_version: release?.build,
+    os_version: release?.version,
+    model: platform === 'iOS' ? `${orderNumber}LL` : model.productName,
+    model_name: model.modelName,
+    model_number: `${orderNumber}LL/A`,
+    product_name: model.productName,
+    serial_number: serial,
+    device_capacity: capacity,
+    available_device_capacity: Math.round(capacity * random.fraction() * 1000) / 1000,
+    battery_level: model.hasBattery ? random.integer(0, 100) / 100 : -1,
+    wifi_mac: random.mac(),
+    bluetooth_mac: random.mac(),
+    time_zone: random.pick(ZONES),
+    software_update_device_id: model.productName,
+  };
+}
+
 function deviceName({ random, id, platform, model }: Drawn): string {
   const { marketingName } = model;
   const owner = random.pick(FIRST_NAMES);
@@ -101,33 +159,6 @@ function macOf({ random, platform, model, id }: Drawn): DeviceRow {
   };
 }
 
-function hardwareOf(drawn: Drawn): DeviceRow {
-  const { random, platform, model, serial } = drawn;
-  const { majors, orderNumber } = model;
-  const releases = OS_RELEASES[platform].filter(({ version }) => {
-    return majorOf(version) >= majors[0] && majorOf(version) <= majors[1];
-  });
-  const release = releases[Math.floor(Math.sqrt(random.fraction()) * releases.length)];
-  const capacity = random.pick(model.capacities);
-  return {
-    device_name: deviceName(drawn),
-    build_version: release?.build,
-    os_version: release?.version,
-    model: platform === 'iOS' ? `${orderNumber}LL` : model.productName,
-    model_name: model.modelName,
-    model_number: `${orderNumber}LL/A`,
-    product_name: model.productName,
-    serial_number: serial,
-    device_capacity: capacity,
-    available_device_capacity: Math.round(capacity * random.fraction() * 1000) / 1000,
-    battery_level: model.hasBattery ? random.integer(0, 100) / 100 : -1,
-    wifi_mac: random.mac(),
-    bluetooth_mac: random.mac(),
-    time_zone: random.pick(ZONES),
-    software_update_device_id: model.productName,
-  };
-}
-
 function managementOf({ random, serial }: Drawn): DeviceRow {
   return {
     is_supervised: random.chance(0.7),
@@ -148,40 +179,9 @@ function managementOf({ random, serial }: Drawn): DeviceRow {
   };
 }
 
-function deviceRow(random: Random, id: number): DeviceRow {
-  const platform = random.chance(0.65) ? 'iOS' : 'macOS';
-  const model = random.pick(DEVICE_MODELS[platform]);
-  const serial = random.text(SERIAL_ALPHABET, model.chip === undefined ? 12 : 10);
-  const drawn: Drawn = { random, id, platform, model, serial };
-  const isEnrolled = random.chance(0.93);
-  return {
-    id,
-    udid: randomUUID().toUpperCase(),
-    enrollment_state: isEnrolled ? 'enrolled' : 'unenrolled',
-    enrollment_type: 'device',
-    enrollment_number: 1,
-    is_enrolled: isEnrolled,
-    platform,
-    topic: 'com.apple.mgmt.External.5a3bbd5f-0b1e-4a8e-9c80-4b3cf7d7a001',
-    ...hardwareOf(drawn),
-    ...timesOf(drawn, isEnrolled),
-    ...cellularOf(drawn),
-    ...macOf(drawn),
-    ...managementOf(drawn),
-  };
-}
-
 function* deviceRows(random: Random, count: number, columns: string[]): Iterable<CopyValue[]> {
   for (let id = 1; id <= count; id += 1) {
     const row = deviceRow(random, id);
     yield columns.map((name) => row[name]);
   }
-}
-
-/** Devices 1 to `count`, with what a full inventory leaves in their columns. */
-export function deviceSource(random: Random, count: number): CopySource {
-  const sample = random.fork('columns');
-  const names = Array.from({ length: 100 }, (_, id) => Object.keys(deviceRow(sample, id))).flat();
-  const columns = [...new Set(names)];
-  return { table: 'devices', columns, total: count, rows: deviceRows(random, count, columns) };
 }

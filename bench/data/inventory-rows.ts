@@ -15,6 +15,37 @@ const APPLICATION_COLUMNS = [
   'installing',
 ];
 
+export function applicationSource(
+  random: Random,
+  { devices, perDevice }: { devices: number; perDevice: number },
+): CopySource {
+  return {
+    table: 'installed_applications',
+    columns: APPLICATION_COLUMNS,
+    total: devices * perDevice,
+    rows: applicationRows(random, devices, perDevice),
+  };
+}
+
+export function tagSource(count: number): CopySource {
+  return { table: 'tags', columns: ['id', 'name', 'color'], total: count, rows: tagRows(count) };
+}
+
+interface TagCounts {
+  devices: number;
+  tags: number;
+  perDevice: number;
+}
+
+export function deviceTagSource(random: Random, counts: TagCounts): CopySource {
+  return {
+    table: 'device_tags',
+    columns: ['device_id', 'tag_id'],
+    total: counts.devices * Math.min(counts.perDevice, counts.tags),
+    rows: deviceTagRows(random, counts),
+  };
+}
+
 function* applicationRows(
   random: Random,
   devices: number,
@@ -32,33 +63,11 @@ function* applicationRows(
   }
 }
 
-export function applicationSource(
-  random: Random,
-  { devices, perDevice }: { devices: number; perDevice: number },
-): CopySource {
-  return {
-    table: 'installed_applications',
-    columns: APPLICATION_COLUMNS,
-    total: devices * perDevice,
-    rows: applicationRows(random, devices, perDevice),
-  };
-}
-
 function* tagRows(count: number): Iterable<CopyValue[]> {
   for (let id = 1; id <= count; id += 1) {
     const color = ((id * 7919) % 0xff_ff_ff).toString(16).padStart(6, '0');
     yield [id, `tag-${String(id).padStart(4, '0')}`, color];
   }
-}
-
-export function tagSource(count: number): CopySource {
-  return { table: 'tags', columns: ['id', 'name', 'color'], total: count, rows: tagRows(count) };
-}
-
-interface TagCounts {
-  devices: number;
-  tags: number;
-  perDevice: number;
 }
 
 function* deviceTagRows(random: Random, counts: TagCounts): Iterable<CopyValue[]> {
@@ -71,13 +80,4 @@ function* deviceTagRows(random: Random, counts: TagCounts): Iterable<CopyValue[]
     }
     for (const tag of chosen) yield [deviceId, tag];
   }
-}
-
-export function deviceTagSource(random: Random, counts: TagCounts): CopySource {
-  return {
-    table: 'device_tags',
-    columns: ['device_id', 'tag_id'],
-    total: counts.devices * Math.min(counts.perDevice, counts.tags),
-    rows: deviceTagRows(random, counts),
-  };
 }

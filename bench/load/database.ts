@@ -28,23 +28,6 @@ export async function openServer(directory: string, given = process.env.BENCH_DA
   return { url: connectionUrl(connection), stop };
 }
 
-/** Only a server on this machine tells a process id that is worth looking up. */
-async function postmasterPid(db: Database, isOurs: boolean): Promise<number | undefined> {
-  if (!isOurs) return undefined;
-  const { rows } = await db.pool.query<{ pid: string }>(
-    `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid`,
-  );
-  return Number(rows[0]?.pid);
-}
-
-/** Has a migrated database trust the benchmark's CA. */
-async function trustCa({ knex }: Database, { caCertificate }: FleetSeed): Promise<void> {
-  const ca = parseCertificate(Buffer.from(caCertificate, 'base64'));
-  await insertCertificate(knex, certificateRecord(ca, 'mdm.cacert'));
-  // The identities are of a CA made here, whose key the server never gets.
-  await knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
-}
-
 /** Migrates the database that `url` names, and has it trust the fleet's CA. */
 export async function trustFleet(connectionString: string, seed: FleetSeed): Promise<void> {
   const db = connectDatabase({ connectionString, applicationName: 'bench' });
@@ -126,4 +109,21 @@ export async function catchUp({ db }: BenchDatabase): Promise<number> {
     if (rows.length === 0) return (performance.now() - startedAt) / 1000;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+}
+
+/** Has a migrated database trust the benchmark's CA. */
+async function trustCa({ knex }: Database, { caCertificate }: FleetSeed): Promise<void> {
+  const ca = parseCertificate(Buffer.from(caCertificate, 'base64'));
+  await insertCertificate(knex, certificateRecord(ca, 'mdm.cacert'));
+  // The identities are of a CA made here, whose key the server never gets.
+  await knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
+}
+
+/** Only for a server on this machine: another machine's process id is of no use. */
+async function postmasterPid(db: Database, isOurs: boolean): Promise<number | undefined> {
+  if (!isOurs) return undefined;
+  const { rows } = await db.pool.query<{ pid: string }>(
+    `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid`,
+  );
+  return Number(rows[0]?.pid);
 }

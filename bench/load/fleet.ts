@@ -54,11 +54,6 @@ export async function createFleetSeed(): Promise<FleetSeed> {
   };
 }
 
-function hashedUuid(text: string): string {
-  const hex = createHash('md5').update(text).digest('hex');
-  return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
-}
-
 export function udidOf(index: number): string {
   return hashedUuid(`device ${index}`).toUpperCase();
 }
@@ -127,4 +122,9 @@ export function signedBytes(device: BenchDevice, body: Buffer, isCheckIn = false
     '\r\n',
   ].join('\r\n');
   return Buffer.concat([Buffer.from(head, 'latin1'), body]);
+}
+
+function hashedUuid(text: string): string {
+  const hex = createHash('md5').update(text).digest('hex');
+  return [8, 12, 16, 20, 32].map((end, i) => hex.slice([0, 8, 12, 16, 20][i], end)).join('-');
 }

@@ -24,86 +24,6 @@ const INVENTORY = 6;
 const SEALED_PUSH = Buffer.alloc(160, 1);
 const SECONDS = 1000;
 
-function idleReport({ certificate, udid }: BenchDevice): IncomingReport {
-  return {
-    fingerprint: certificate.fingerprint,
-    deviceKey: udid.toLowerCase(),
-    status: 'Idle',
-    commandUuid: null,
-    errorChain: null,
-    result: null,
-  };
-}
-
-function reportOfCommand(device: BenchDevice, uuid: string): IncomingReport {
-  const result = buildPlist(acknowledged(device.udid, uuid));
-  return { ...idleReport(device), status: 'Acknowledged', commandUuid: uuid, result };
-}
-
-function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
-  const signed = devices.map((device) => {
-    const body = buildPlist(idle(device.udid));
-    return { body, header: signatureOf(device, body) };
-  });
-  const cache = new SignerCache();
-  for (const { header, body } of signed) MdmSignature.read(header, cache).verify(body);
-  const run = () => {
-    const end = performance.now() + seconds * SECONDS;
-    return runLanes(1, async (_lane, recorder) => {
-      for (let turn = 0; ; turn += 1) {
-        const startedAt = recorder.now();
-        if (startedAt >= end) return;
-        const { header, body } = signed[turn % signed.length] as (typeof signed)[number];
-        MdmSignature.read(header, cache).verify(body);
-        recorder.done(startedAt, true);
-      }
-    });
-  };
-  return { run };
-}
-
-async function enrollInDatabase(
-  checkIns: CheckIns,
-  { udid, certificate }: BenchDevice,
-): Promise<boolean> {
-  const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
-  const unknown = { enrollmentId: null, imei: null, meid: null, cell: null };
-  const { device } = await checkIns.authenticate({
-    ...unknown,
-    fingerprint: who.fingerprint,
-    issuer: null,
-    mayEnroll: true,
-    notAfter: certificate.notAfter,
-    renewAt: certificate.notAfter,
-    udid,
-    topic: TOPIC,
-    platform: 'macOS',
-    serialNumber: `F${udid.slice(0, 8)}`,
-    deviceName: 'Benchmark Mac',
-    model: 'Mac14,2',
-    modelName: 'MacBook Air',
-    productName: 'Mac14,2',
-    osVersion: '14.6.1',
-    buildVersion: '23G93',
-  });
-  if (device === null) return false;
-  const updated = await checkIns.updateToken({
-    ...who,
-    deviceId: device.deviceId,
-    sealedPush: SEALED_PUSH,
-    topic: TOPIC,
-    cell: null,
-    awaitingConfiguration: false,
-    unlockToken: null,
-    inventory: Array.from({ length: INVENTORY }, () => ({
-      uuid: randomUUID(),
-      requestType: 'SecurityInfo',
-      payload: Buffer.alloc(400, 0x20),
-    })),
-  });
-  return updated?.isFirst === true;
-}
-
 export function createFloor(options: { databaseUrl: string; connections: number }): Floor {
   const { connections, databaseUrl } = options;
   const db = connectDatabase({ connectionString: databaseUrl });
@@ -163,4 +83,84 @@ export function createFloor(options: { databaseUrl: string; connections: number 
 
   const close = () => db.close();
   return { signatures, idle: idleFloor, loop: loopFloor, enroll: enrollFloor, close };
+}
+
+function signatures(devices: BenchDevice[], seconds: number): PreparedPhase {
+  const signed = devices.map((device) => {
+    const body = buildPlist(idle(device.udid));
+    return { body, header: signatureOf(device, body) };
+  });
+  const cache = new SignerCache();
+  for (const { header, body } of signed) MdmSignature.read(header, cache).verify(body);
+  const run = () => {
+    const end = performance.now() + seconds * SECONDS;
+    return runLanes(1, async (_lane, recorder) => {
+      for (let turn = 0; ; turn += 1) {
+        const startedAt = recorder.now();
+        if (startedAt >= end) return;
+        const { header, body } = signed[turn % signed.length] as (typeof signed)[number];
+        MdmSignature.read(header, cache).verify(body);
+        recorder.done(startedAt, true);
+      }
+    });
+  };
+  return { run };
+}
+
+function idleReport({ certificate, udid }: BenchDevice): IncomingReport {
+  return {
+    fingerprint: certificate.fingerprint,
+    deviceKey: udid.toLowerCase(),
+    status: 'Idle',
+    commandUuid: null,
+    errorChain: null,
+    result: null,
+  };
+}
+
+function reportOfCommand(device: BenchDevice, uuid: string): IncomingReport {
+  const result = buildPlist(acknowledged(device.udid, uuid));
+  return { ...idleReport(device), status: 'Acknowledged', commandUuid: uuid, result };
+}
+
+async function enrollInDatabase(
+  checkIns: CheckIns,
+  { udid, certificate }: BenchDevice,
+): Promise<boolean> {
+  const who = { fingerprint: certificate.fingerprint, deviceKey: udid.toLowerCase() };
+  const unknown = { enrollmentId: null, imei: null, meid: null, cell: null };
+  const { device } = await checkIns.authenticate({
+    ...unknown,
+    fingerprint: who.fingerprint,
+    issuer: null,
+    mayEnroll: true,
+    notAfter: certificate.notAfter,
+    renewAt: certificate.notAfter,
+    udid,
+    topic: TOPIC,
+    platform: 'macOS',
+    serialNumber: `F${udid.slice(0, 8)}`,
+    deviceName: 'Benchmark Mac',
+    model: 'Mac14,2',
+    modelName: 'MacBook Air',
+    productName: 'Mac14,2',
+    osVersion: '14.6.1',
+    buildVersion: '23G93',
+  });
+  if (device === null) return false;
+  const updated = await checkIns.updateToken({
+    ...who,
+    deviceId: device.deviceId,
+    sealedPush: SEALED_PUSH,
+    topic: TOPIC,
+    cell: null,
+    awaitingConfiguration: false,
+    unlockToken: null,
+    inventory: Array.from({ length: INVENTORY }, () => ({
+      uuid: randomUUID(),
+      requestType: 'SecurityInfo',
+      payload: Buffer.alloc(400, 0x20),
+    })),
+  });
+  return updated?.isFirst === true;
 }

@@ -10,10 +10,6 @@ export interface Measured {
   cpu: number;
 }
 
-function percentile(sorted: Float64Array, share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
-
 /** Collects the time that each operation took, and the CPU that this process used meanwhile. */
 export class Recorder {
   private readonly times: number[] = [];
@@ -74,4 +70,8 @@ export function quantilesOf(values: readonly number[]): Quantiles {
   const at = (share: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
   return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+}
+
+function percentile(sorted: Float64Array, share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }

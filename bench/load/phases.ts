@@ -15,20 +15,6 @@ export interface PreparedPhase {
 
 type Connections = HttpConnection[];
 
-async function withConnections<T>(
-  { port, connections }: PhaseContext,
-  work: (open: Connections) => Promise<T>,
-): Promise<T> {
-  const open = await Promise.all(
-    Array.from({ length: connections }, () => HttpConnection.open(port)),
-  );
-  try {
-    return await work(open);
-  } finally {
-    for (const connection of open) connection.close();
-  }
-}
-
 export function prepareEnrollments(context: PhaseContext, devices: BenchDevice[]): PreparedPhase {
   const requests = devices.map((device) => [
     signedRequest(device, authenticate(device.udid)),
@@ -78,12 +64,6 @@ export function prepareIdle(
 
 const UUID_KEY = '<key>CommandUUID</key>';
 const UUID = /<string>([0-9a-fA-F-]{36})<\/string>/;
-
-function offeredUuid(body: Buffer): string | undefined {
-  if (body.length === 0) return undefined;
-  const at = body.indexOf(UUID_KEY);
-  return UUID.exec(body.toString('latin1', at + UUID_KEY.length))?.[1]?.toLowerCase();
-}
 
 interface Obeying {
   idle: Buffer;
@@ -135,6 +115,20 @@ export function prepareLoop(
   };
 }
 
+async function withConnections<T>(
+  { port, connections }: PhaseContext,
+  work: (open: Connections) => Promise<T>,
+): Promise<T> {
+  const open = await Promise.all(
+    Array.from({ length: connections }, () => HttpConnection.open(port)),
+  );
+  try {
+    return await work(open);
+  } finally {
+    for (const connection of open) connection.close();
+  }
+}
+
 async function pollOnce(obeying: Obeying[], open: Connections): Promise<void> {
   await Promise.all(
     open.map(async (connection, lane) => {
@@ -143,4 +137,10 @@ async function pollOnce(obeying: Obeying[], open: Connections): Promise<void> {
       }
     }),
   );
+}
+
+function offeredUuid(body: Buffer): string | undefined {
+  if (body.length === 0) return undefined;
+  const at = body.indexOf(UUID_KEY);
+  return UUID.exec(body.toString('latin1', at + UUID_KEY.length))?.[1]?.toLowerCase();
 }

@@ -13,10 +13,6 @@ export interface Usage {
   peakMegabytes: number;
 }
 
-function field(text: string, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
-}
-
 /** Of one process, from /proc; undefined where there is none. */
 export function usageOf(pid: number): Usage | undefined {
   try {
@@ -31,22 +27,6 @@ export function usageOf(pid: number): Usage | undefined {
     };
   } catch {
     return undefined;
-  }
-}
-
-function parentOf(pid: string): number | undefined {
-  try {
-    return field(readFileSync(`/proc/${pid}/status`, 'latin1'), 'PPid');
-  } catch {
-    return undefined;
-  }
-}
-
-function sharedFairly(pid: number | string): number {
-  try {
-    return field(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'), 'Pss') / MB;
-  } catch {
-    return 0;
   }
 }
 
@@ -66,4 +46,24 @@ export function usageOfFamily(pid: number): Pick<Usage, 'cpuSeconds' | 'rssMegab
     ),
     rssMegabytes: family.reduce((sum, child) => sum + sharedFairly(child), sharedFairly(pid)),
   };
+}
+
+function field(text: string, name: string): number {
+  return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0);
+}
+
+function parentOf(pid: string): number | undefined {
+  try {
+    return field(readFileSync(`/proc/${pid}/status`, 'latin1'), 'PPid');
+  } catch {
+    return undefined;
+  }
+}
+
+function sharedFairly(pid: number | string): number {
+  try {
+    return field(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'), 'Pss') / MB;
+  } catch {
+    return 0;
+  }
 }

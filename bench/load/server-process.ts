@@ -31,7 +31,7 @@ export interface ServerProcessOptions {
 
 const RESOLUTION_MS = 1;
 
-/** Runs in the server before the server itself; what it says is the wait for a 1 ms timer. */
+/** Loaded before the server; reports the delay of a 1 ms timer. */
 const LOOP_WATCH = `
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
@@ -54,46 +54,6 @@ process.on('message', () => {
   busy = 0;
 });
 process.channel.unref();`;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('no free port');
-  return address.port;
-}
-
-async function untilReady(child: ChildProcess, port: number): Promise<void> {
-  const end = Date.now() + READY_MS;
-  while (Date.now() < end && child.exitCode === null) {
-    const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
-    if (reply?.ok === true) return;
-    await sleep(100);
-  }
-  child.kill('SIGKILL');
-  throw new Error('the server did not become ready');
-}
-
-function launch(options: ServerProcessOptions, port: number): ChildProcess {
-  const { databaseUrl, dataDir, settings = {}, watchLoop = false, nodeArguments = [] } = options;
-  const program = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
-  const watch = `data:text/javascript,${encodeURIComponent(LOOP_WATCH)}`;
-  const args = [...(watchLoop ? ['--import', watch] : []), ...nodeArguments];
-  return spawn(process.execPath, ['--enable-source-maps', ...args, program, 'serve'], {
-    cwd: dataDir,
-    stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? ['ipc' as const] : [])],
-    env: {
-      ...process.env,
-      PORT: String(port),
-      HOST: '127.0.0.1',
-      DATABASE_URL: databaseUrl,
-      DATA_DIR: dataDir,
-      LOG_LEVEL: 'error',
-      ...settings,
-    },
-  });
-}
 
 /** The built server as `npm start` runs it, quiet, on a free port. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
@@ -121,4 +81,44 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
     stop: () => end('SIGTERM'),
     kill: () => end('SIGKILL'),
   };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('no free port');
+  return address.port;
+}
+
+function launch(options: ServerProcessOptions, port: number): ChildProcess {
+  const { databaseUrl, dataDir, settings = {}, watchLoop = false, nodeArguments = [] } = options;
+  const muster = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
+  const watch = `data:text/javascript,${encodeURIComponent(LOOP_WATCH)}`;
+  const args = [...(watchLoop ? ['--import', watch] : []), ...nodeArguments];
+  return spawn(process.execPath, ['--enable-source-maps', ...args, muster, 'serve'], {
+    cwd: dataDir,
+    stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? ['ipc' as const] : [])],
+    env: {
+      ...process.env,
+      PORT: String(port),
+      HOST: '127.0.0.1',
+      DATABASE_URL: databaseUrl,
+      DATA_DIR: dataDir,
+      LOG_LEVEL: 'error',
+      ...settings,
+    },
+  });
+}
+
+async function untilReady(child: ChildProcess, port: number): Promise<void> {
+  const end = Date.now() + READY_MS;
+  while (Date.now() < end && child.exitCode === null) {
+    const reply = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    if (reply?.ok === true) return;
+    await sleep(100);
+  }
+  child.kill('SIGKILL');
+  throw new Error('the server did not become ready');
 }

@@ -44,7 +44,7 @@ export class WorkerProcess {
   }
 }
 
-/** What the benchmark tells a measuring process to do. */
+/** The work of a measuring process. */
 export type Task =
   | { kind: 'enroll'; from: number; to: number }
   | { kind: 'idle'; to: number; seconds: number }

@@ -20,34 +20,6 @@ export interface PushRate {
   times: Quantiles;
 }
 
-function push(session: ClientHttp2Session, { topic }: PushTarget, id: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': `/3/device/${tokenOf(id)}`,
-      'apns-topic': topic,
-      'apns-push-type': 'mdm',
-      'apns-priority': '10',
-      'apns-expiration': String(Math.floor(Date.now() / 1000) + 86_400),
-    });
-    let status = 0;
-    stream.on('response', (headers) => {
-      status = Number(headers[':status']);
-    });
-    stream.on('error', () => resolve(false));
-    stream.on('close', () => resolve(status === 200));
-    stream.resume();
-    stream.end(`{"mdm":"${magicOf(id)}"}`);
-  });
-}
-
-function ready(session: ClientHttp2Session): Promise<void> {
-  return new Promise((resolve, reject) => {
-    session.once('error', reject);
-    session.once('remoteSettings', () => resolve());
-  });
-}
-
 /** Keeps `inFlight` of `send` under way until all are done. */
 export async function measurePushes(
   { pushes, inFlight }: BarePushes,
@@ -101,4 +73,32 @@ export async function measureClientAlone(
   } finally {
     await client.close();
   }
+}
+
+function push(session: ClientHttp2Session, { topic }: PushTarget, id: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': `/3/device/${tokenOf(id)}`,
+      'apns-topic': topic,
+      'apns-push-type': 'mdm',
+      'apns-priority': '10',
+      'apns-expiration': String(Math.floor(Date.now() / 1000) + 86_400),
+    });
+    let status = 0;
+    stream.on('response', (headers) => {
+      status = Number(headers[':status']);
+    });
+    stream.on('error', () => resolve(false));
+    stream.on('close', () => resolve(status === 200));
+    stream.resume();
+    stream.end(`{"mdm":"${magicOf(id)}"}`);
+  });
+}
+
+function ready(session: ClientHttp2Session): Promise<void> {
+  return new Promise((resolve, reject) => {
+    session.once('error', reject);
+    session.once('remoteSettings', () => resolve());
+  });
 }

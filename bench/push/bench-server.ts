@@ -14,17 +14,6 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-async function postmasterPid(connectionString: string): Promise<number> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  try {
-    const text = `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid`;
-    return (await client.query<{ pid: number }>(text)).rows[0]?.pid ?? 0;
-  } finally {
-    await client.end();
-  }
-}
-
 export async function openBenchServer(): Promise<BenchServer> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-push-'));
   const given = process.env.BENCH_DATABASE_URL;
@@ -35,6 +24,17 @@ export async function openBenchServer(): Promise<BenchServer> {
   };
   const pid = given === undefined ? await postmasterPid(server.url) : 0;
   return { directory, pid, newDatabase: (name) => createDatabase(server.url, name), stop };
+}
+
+async function postmasterPid(connectionString: string): Promise<number> {
+  const client = new pg.Client({ connectionString });
+  await client.connect();
+  try {
+    const text = `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int as pid`;
+    return (await client.query<{ pid: number }>(text)).rows[0]?.pid ?? 0;
+  } finally {
+    await client.end();
+  }
 }
 
 /** An empty database of its own on the server that `serverUrl` names. Returns its URL. */

@@ -78,7 +78,7 @@ export async function startCallableChild<Table extends object>(
   };
 }
 
-/** In the child: does what the parent asks, and ends when the parent is gone. */
+/** In the child: answers the parent's calls, and ends when the parent has ended. */
 export function answerCalls<Table extends object>(calls: Table): void {
   const table = calls as CallTable;
   const answer = async ({ method, argument }: Call): Promise<unknown> => {

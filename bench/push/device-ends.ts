@@ -2,14 +2,14 @@ import { CourierClient } from '../../src/lab/apns/courier-client.js';
 import { magicOf, tokenOf } from './push-devices.js';
 import type { StandInProcess } from './stand-in-process.js';
 
-const PATIENCE_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 
 interface Waiting {
   resolve(at: number): void;
   reject(error: Error): void;
 }
 
-/** The devices' side of the push service: hears which device was pushed, and when. */
+/** The devices' side of the push service: receives which device was pushed, and when. */
 export class DeviceEnds {
   private readonly waiting = new Map<number, Waiting>();
 
@@ -38,7 +38,7 @@ export class DeviceEnds {
   next(id: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const fail = () => reject(new Error(`device ${id} was not pushed`));
-      const timer = setTimeout(fail, PATIENCE_MS);
+      const timer = setTimeout(fail, MAX_WAIT_MS);
       const settle = (done: () => void) => {
         clearTimeout(timer);
         done();

@@ -14,7 +14,7 @@ export interface FleetLatencyOptions {
   devices: number;
 }
 
-/** Milliseconds; simulated devices that come only when pushed, each with one command at once. */
+/** Milliseconds; simulated devices that connect only when pushed, each with one command. */
 export interface FleetLatency {
   devices: number;
   /** How long the API took to queue them all. */
@@ -40,9 +40,9 @@ interface Times {
 const LANES = 32;
 const ENROLL_MS = 600_000;
 const ANSWER_MS = 60_000;
-const PROGRAM = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'muster.js');
+const MUSTER = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'muster.js');
 
-const SETTLED = `
+const ENROLLED = `
 select (select count(*) from devices where is_enrolled)::int as enrolled,
   (select count(*) from commands where is_pending or needs_handling)::int as waiting`;
 
@@ -50,78 +50,6 @@ const TIMES = `
 select id::int as id, extract(epoch from queued_at)::float8 * 1000 as queued,
   extract(epoch from acknowledged_at)::float8 * 1000 as acknowledged
 from commands where id = any($1::bigint[])`;
-
-function startFleet(port: number, { devices, directory }: FleetLatencyOptions): ChildProcess {
-  const url = `http://127.0.0.1:${port}`;
-  const args = ['simulate', '--push', '--forever', '--devices', String(devices), '--url', url];
-  return spawn(process.execPath, [PROGRAM, ...args], {
-    cwd: directory,
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-}
-
-async function stopFleet(fleet: ChildProcess): Promise<void> {
-  if (fleet.exitCode !== null || fleet.signalCode !== null) return;
-  const ended = once(fleet, 'exit');
-  fleet.kill('SIGINT');
-  await ended;
-}
-
-async function untilSettled(pool: pg.Pool, fleet: ChildProcess, devices: number): Promise<void> {
-  const isSettled = async () => {
-    if (fleet.exitCode !== null) throw new Error('the simulation has ended');
-    const { rows } = await pool.query<{ enrolled: number; waiting: number }>(SETTLED);
-    return rows[0]?.enrolled === devices && rows[0].waiting === 0;
-  };
-  const patience = { what: `${devices} devices enroll`, ms: ENROLL_MS, everyMs: 500 };
-  await until(isSettled, patience);
-}
-
-async function queueOne(api: ApiClient, deviceId: number): Promise<Answered> {
-  const { status, body } = await api.call({ method: 'POST', path: `/devices/test/${deviceId}` });
-  if (status !== 201) throw new Error(`a command was refused with ${status}: ${body}`);
-  const at = Date.now();
-  const { data } = JSON.parse(body.toString('utf8')) as { data: { id: number } };
-  return { id: data.id, at };
-}
-
-async function queueAll(api: ApiClient, ids: number[]): Promise<Answered[]> {
-  const answered: Answered[] = [];
-  let next = 0;
-  const lane = async () => {
-    for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
-      answered.push(await queueOne(api, id));
-    }
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-  return answered;
-}
-
-async function measure(pool: pg.Pool, api: ApiClient): Promise<FleetLatency> {
-  const { rows } = await pool.query<{ id: number }>('select id::int as id from devices');
-  const startedAt = performance.now();
-  const answered = await queueAll(
-    api,
-    rows.map(({ id }) => id),
-  );
-  const enqueueMs = performance.now() - startedAt;
-  const ids = answered.map(({ id }) => id);
-  const times = async () => (await pool.query<Times>(TIMES, [ids])).rows;
-  const isDone = async () => (await times()).every((row) => row.acknowledged !== null);
-  const patience = { what: 'all are answered', ms: ANSWER_MS, everyMs: 200 };
-  await until(isDone, patience).catch(() => undefined);
-  const answeredAt = new Map(answered.map(({ id, at }) => [id, at]));
-  const done = (await times()).flatMap(({ id, queued, acknowledged }) =>
-    acknowledged === null ? [] : [{ queued, acknowledged, at: answeredAt.get(id) ?? Number.NaN }],
-  );
-  return {
-    devices: ids.length,
-    enqueueMs,
-    fromAnswer: quantilesOf(done.map(({ acknowledged, at }) => acknowledged - at)),
-    fromCommit: quantilesOf(done.map(({ acknowledged, queued }) => acknowledged - queued)),
-    failures: ids.length - done.length,
-  };
-}
 
 /** A server with LAB=on and its devices, each of which gets one command at the same time. */
 export async function measureFleetLatency(options: FleetLatencyOptions): Promise<FleetLatency> {
@@ -136,7 +64,7 @@ export async function measureFleetLatency(options: FleetLatencyOptions): Promise
   const api = new ApiClient(server.port, token);
   const fleet = startFleet(server.port, options);
   try {
-    await untilSettled(pool, fleet, devices);
+    await untilEnrolled(pool, fleet, devices);
     return await measure(pool, api);
   } finally {
     await stopFleet(fleet);
@@ -144,4 +72,76 @@ export async function measureFleetLatency(options: FleetLatencyOptions): Promise
     await pool.end();
     await server.stop();
   }
+}
+
+function startFleet(port: number, { devices, directory }: FleetLatencyOptions): ChildProcess {
+  const url = `http://127.0.0.1:${port}`;
+  const args = ['simulate', '--push', '--forever', '--devices', String(devices), '--url', url];
+  return spawn(process.execPath, [MUSTER, ...args], {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+async function untilEnrolled(pool: pg.Pool, fleet: ChildProcess, devices: number): Promise<void> {
+  const isEnrolled = async () => {
+    if (fleet.exitCode !== null) throw new Error('the simulation has ended');
+    const { rows } = await pool.query<{ enrolled: number; waiting: number }>(ENROLLED);
+    return rows[0]?.enrolled === devices && rows[0].waiting === 0;
+  };
+  const wait = { what: `${devices} devices enroll`, ms: ENROLL_MS, everyMs: 500 };
+  await until(isEnrolled, wait);
+}
+
+async function measure(pool: pg.Pool, api: ApiClient): Promise<FleetLatency> {
+  const { rows } = await pool.query<{ id: number }>('select id::int as id from devices');
+  const startedAt = performance.now();
+  const answered = await queueAll(
+    api,
+    rows.map(({ id }) => id),
+  );
+  const enqueueMs = performance.now() - startedAt;
+  const ids = answered.map(({ id }) => id);
+  const times = async () => (await pool.query<Times>(TIMES, [ids])).rows;
+  const isDone = async () => (await times()).every((row) => row.acknowledged !== null);
+  const wait = { what: 'all are answered', ms: ANSWER_MS, everyMs: 200 };
+  await until(isDone, wait).catch(() => undefined);
+  const answeredAt = new Map(answered.map(({ id, at }) => [id, at]));
+  const done = (await times()).flatMap(({ id, queued, acknowledged }) =>
+    acknowledged === null ? [] : [{ queued, acknowledged, at: answeredAt.get(id) ?? Number.NaN }],
+  );
+  return {
+    devices: ids.length,
+    enqueueMs,
+    fromAnswer: quantilesOf(done.map(({ acknowledged, at }) => acknowledged - at)),
+    fromCommit: quantilesOf(done.map(({ acknowledged, queued }) => acknowledged - queued)),
+    failures: ids.length - done.length,
+  };
+}
+
+async function queueAll(api: ApiClient, ids: number[]): Promise<Answered[]> {
+  const answered: Answered[] = [];
+  let next = 0;
+  const lane = async () => {
+    for (let id = ids[next++]; id !== undefined; id = ids[next++]) {
+      answered.push(await queueOne(api, id));
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  return answered;
+}
+
+async function queueOne(api: ApiClient, deviceId: number): Promise<Answered> {
+  const { status, body } = await api.call({ method: 'POST', path: `/devices/test/${deviceId}` });
+  if (status !== 201) throw new Error(`a command was refused with ${status}: ${body}`);
+  const at = Date.now();
+  const { data } = JSON.parse(body.toString('utf8')) as { data: { id: number } };
+  return { id: data.id, at };
+}
+
+async function stopFleet(fleet: ChildProcess): Promise<void> {
+  if (fleet.exitCode !== null || fleet.signalCode !== null) return;
+  const ended = once(fleet, 'exit');
+  fleet.kill('SIGINT');
+  await ended;
 }

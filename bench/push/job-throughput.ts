@@ -25,7 +25,7 @@ export interface JobThroughput {
 
 const TOGETHER = 1_000;
 const SINGLES = 500;
-const PATIENCE_MS = 120_000;
+const MAX_WAIT_MS = 120_000;
 
 interface Numbered {
   n: number;
@@ -47,8 +47,8 @@ class Runs {
   };
 
   async until(count: number): Promise<void> {
-    const patience = { what: `${count} jobs have run`, ms: PATIENCE_MS, everyMs: 1 };
-    await until(() => this.at.size >= count, patience);
+    const wait = { what: `${count} jobs have run`, ms: MAX_WAIT_MS, everyMs: 1 };
+    await until(() => this.at.size >= count, wait);
   }
 }
 
@@ -56,6 +56,39 @@ interface Bench {
   db: Database;
   queue: JobQueue;
   runs: Runs;
+}
+
+/** The job queue alone, on an empty database; this process adds and runs. */
+export async function measureJobs(connectionString: string, jobs: number): Promise<JobThroughput> {
+  const logger = createLogger('error');
+  const db = connectDatabase({ connectionString, applicationName: 'bench' });
+  await migrate(db, { logger });
+  const heartbeat = new Heartbeat({ db, logger, role: 'all', version: 'bench' });
+  const bench = { db, queue: createJobQueue(), runs: new Runs() };
+  const runner = new JobRunner({ db, tasks: [bench.runs.task], logger, heartbeat });
+  try {
+    await heartbeat.start();
+    return await measure(bench, jobs, () => runner.start());
+  } finally {
+    await runner.stop();
+    await heartbeat.stop();
+    await db.close();
+  }
+}
+
+async function measure(bench: Bench, jobs: number, start: () => Promise<void>) {
+  const addedTogether = await perSecond(jobs, () => addTogether(bench, 0, jobs));
+  const addedSingly = await perSecond(SINGLES, () => addSingly(bench, jobs, SINGLES));
+  await bench.db.pool.query('vacuum (analyze) graphile_worker._private_jobs');
+  const waiting = jobs + SINGLES;
+  const runPerSecond = await perSecond(waiting, async () => {
+    await start();
+    await bench.runs.until(waiting);
+  });
+  const latency = await measureLatency(bench, waiting, SINGLES);
+  const { runs } = bench;
+  const failures = waiting + SINGLES - runs.at.size + runs.repeated;
+  return { jobs, addedSingly, addedTogether, runPerSecond, latency, failures };
 }
 
 async function perSecond(count: number, work: () => Promise<void>): Promise<number> {
@@ -87,37 +120,4 @@ async function measureLatency(bench: Bench, from: number, count: number): Promis
     times.push((bench.runs.at.get(n) ?? Number.NaN) - startedAt);
   }
   return quantilesOf(times);
-}
-
-async function measure(bench: Bench, jobs: number, start: () => Promise<void>) {
-  const addedTogether = await perSecond(jobs, () => addTogether(bench, 0, jobs));
-  const addedSingly = await perSecond(SINGLES, () => addSingly(bench, jobs, SINGLES));
-  await bench.db.pool.query('vacuum (analyze) graphile_worker._private_jobs');
-  const waiting = jobs + SINGLES;
-  const runPerSecond = await perSecond(waiting, async () => {
-    await start();
-    await bench.runs.until(waiting);
-  });
-  const latency = await measureLatency(bench, waiting, SINGLES);
-  const { runs } = bench;
-  const failures = waiting + SINGLES - runs.at.size + runs.repeated;
-  return { jobs, addedSingly, addedTogether, runPerSecond, latency, failures };
-}
-
-/** The job queue alone, on an empty database; this process adds and runs. */
-export async function measureJobs(connectionString: string, jobs: number): Promise<JobThroughput> {
-  const logger = createLogger('error');
-  const db = connectDatabase({ connectionString, applicationName: 'bench' });
-  await migrate(db, { logger });
-  const heartbeat = new Heartbeat({ db, logger, role: 'all', version: 'bench' });
-  const bench = { db, queue: createJobQueue(), runs: new Runs() };
-  const runner = new JobRunner({ db, tasks: [bench.runs.task], logger, heartbeat });
-  try {
-    await heartbeat.start();
-    return await measure(bench, jobs, () => runner.start());
-  } finally {
-    await runner.stop();
-    await heartbeat.stop();
-    await db.close();
-  }
 }

@@ -33,11 +33,6 @@ export function magicOf(id: number): string {
   return `00000000-0000-4000-8000-${id.toString(16).padStart(12, '0')}`.toUpperCase();
 }
 
-function sealedPush(box: SecretBox, id: number): Buffer {
-  const json = JSON.stringify({ token: tokenOf(id), push_magic: magicOf(id) });
-  return box.seal(Buffer.from(json, 'utf8'), `devices/${id}/push`);
-}
-
 /** Puts enrolled devices with sealed push tokens into an empty table. */
 export async function fillPushDevices(
   pool: pg.Pool,
@@ -54,7 +49,7 @@ export async function fillPushDevices(
   await pool.query('vacuum (analyze) devices');
 }
 
-/** One waiting command for each device, and none of them due to be pushed. */
+/** One waiting command for each device, without a due push. */
 export async function queueForAll(pool: pg.Pool): Promise<void> {
   await pool.query('truncate commands, device_pushes cascade');
   await pool.query({
@@ -69,7 +64,7 @@ export async function queueForAll(pool: pg.Pool): Promise<void> {
   await pool.query('checkpoint');
 }
 
-/** Each device with a waiting command is due to be pushed, and the servers are told so. */
+/** Makes a push due for each device with a waiting command, and notifies the servers. */
 export async function makeAllDue(pool: pg.Pool): Promise<void> {
   await pool.query(
     `with due as (
@@ -77,4 +72,9 @@ export async function makeAllDue(pool: pg.Pool): Promise<void> {
      )
      select pg_notify('muster', 'pushes')`,
   );
+}
+
+function sealedPush(box: SecretBox, id: number): Buffer {
+  const json = JSON.stringify({ token: tokenOf(id), push_magic: magicOf(id) });
+  return box.seal(Buffer.from(json, 'utf8'), `devices/${id}/push`);
 }

@@ -15,15 +15,8 @@ export interface SingleLatency {
   afterAnswer: Quantiles;
 }
 
-/** Long enough for the words between processes, which are kept apart, not to wait for each other. */
+/** Longer than the minimum time between two notifications of other processes. */
 const PAUSE_MS = 80;
-
-async function queue(api: ApiClient, deviceId: number): Promise<number> {
-  const call = { method: 'POST', path: '/commands', body: commandFor(deviceId) } as const;
-  const { status, body } = await api.call(call);
-  if (status !== 201) throw new Error(`a command was refused with ${status}: ${body}`);
-  return performance.now();
-}
 
 /** One command after the other, each for another device. */
 export async function measureSingles(world: World, commands: number): Promise<SingleLatency> {
@@ -50,4 +43,11 @@ export async function measureSingles(world: World, commands: number): Promise<Si
     pushed: quantilesOf(pushed),
     afterAnswer: quantilesOf(afterAnswer),
   };
+}
+
+async function queue(api: ApiClient, deviceId: number): Promise<number> {
+  const call = { method: 'POST', path: '/commands', body: commandFor(deviceId) } as const;
+  const { status, body } = await api.call(call);
+  if (status !== 201) throw new Error(`a command was refused with ${status}: ${body}`);
+  return performance.now();
 }

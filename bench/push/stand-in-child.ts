@@ -73,7 +73,7 @@ class Outages {
     const all = [...this.counts().values()];
     return {
       accepted: all.reduce((sum, count) => sum + count, 0),
-      told: all.filter((count) => count > 0).length,
+      pushedDevices: all.filter((count) => count > 0).length,
     };
   }
 

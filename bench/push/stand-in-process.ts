@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { startCallableChild } from './child-calls.js';
 
-/** Where to push, and as whom; PEM. */
+/** The address of the stand-in and the client's certificate; PEM. */
 export interface PushTarget {
   url: string;
   ca: string;
@@ -16,7 +16,7 @@ export interface PushTarget {
 export interface Tally {
   accepted: number;
   /** How many devices were pushed at all. */
-  told: number;
+  pushedDevices: number;
 }
 
 /** Of so many pushes; `process.hrtime` in milliseconds, which is one clock for all processes. */
@@ -44,7 +44,7 @@ export interface StandInProcess {
   reset(): Promise<void>;
   watch(pushes: number): Promise<Watched>;
   delayAnswers(ms: number): Promise<void>;
-  /** Nobody listens any more, and what was connected is cut off. */
+  /** Stops listening, and closes all connections. */
   goDown(): Promise<void>;
   /** At the same address, with the same CA. */
   comeBack(): Promise<void>;

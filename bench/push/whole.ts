@@ -36,16 +36,41 @@ interface Sample extends CpuShares {
   at: number;
 }
 
-const PATIENCE_MS = 120_000;
+const MAX_WAIT_MS = 120_000;
 const NEARLY = 0.85;
 
-function busySeconds(): number {
-  const busy = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq);
-  return busy.reduce((sum, ms) => sum + ms, 0) / 1000;
-}
-
-function hrtimeMs(): number {
-  return Number(process.hrtime.bigint()) / 1e6;
+/** All devices become due at one moment; one process pushes them all. */
+export async function measureWhole(world: World, databasePid: number): Promise<WholeResult> {
+  const { standIn, pool, devices } = world;
+  await queueForAll(pool);
+  const worker = await world.start({ role: 'worker', watchLoop: true });
+  await standIn.reset();
+  const watching = standIn.watch(devices.length);
+  await worker.loopHeldMs();
+  await makeAllDue(pool);
+  const before = sample(world, worker, databasePid);
+  const { firstAt, lastAt } = await watching;
+  const after = sample(world, worker, databasePid);
+  const isNoted = async () => (await pushState(pool)).unpushed === 0;
+  await until(isNoted, { what: 'all outcomes', ms: MAX_WAIT_MS, everyMs: 10 });
+  const notedAt = hrtimeMs();
+  const loopHeldMs = await worker.loopHeldMs();
+  const { accepted, pushedDevices } = await standIn.tally();
+  const rssMegabytes = usageOf(worker.pid)?.peakMegabytes ?? 0;
+  await worker.stop();
+  const cpu = sharesBetween(before, after);
+  return {
+    devices: devices.length,
+    perSecond: devices.length / ((lastAt - firstAt) / 1000),
+    surplus: accepted - devices.length,
+    firstAfterMs: firstAt - before.at,
+    outcomesAfterMs: Math.max(0, notedAt - lastAt),
+    cpu,
+    binds: whatBinds(cpu),
+    rssMegabytes,
+    loopHeldMs,
+    failures: devices.length - pushedDevices + (await pushState(pool)).failed,
+  };
 }
 
 function sample(world: World, worker: ServerProcess, databasePid: number): Sample {
@@ -56,6 +81,15 @@ function sample(world: World, worker: ServerProcess, databasePid: number): Sampl
     database: usageOfFamily(databasePid)?.cpuSeconds ?? 0,
     machine: busySeconds(),
   };
+}
+
+function busySeconds(): number {
+  const busy = cpus().map(({ times: { user, nice, sys, irq } }) => user + nice + sys + irq);
+  return busy.reduce((sum, ms) => sum + ms, 0) / 1000;
+}
+
+function hrtimeMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 function sharesBetween(before: Sample, after: Sample): CpuShares {
@@ -76,38 +110,4 @@ function whatBinds({ server, standIn, machine }: CpuShares): string {
   if (standIn >= NEARLY) return 'the one thread of the stand-in';
   if (machine >= NEARLY * cores) return `the ${cores} cores of this machine together`;
   return 'waiting: none of the processes is busy all the time';
-}
-
-/** All devices become due at one moment; one process pushes them all. */
-export async function measureWhole(world: World, databasePid: number): Promise<WholeResult> {
-  const { standIn, pool, devices } = world;
-  await queueForAll(pool);
-  const worker = await world.start({ role: 'worker', watchLoop: true });
-  await standIn.reset();
-  const watching = standIn.watch(devices.length);
-  await worker.loopHeldMs();
-  await makeAllDue(pool);
-  const before = sample(world, worker, databasePid);
-  const { firstAt, lastAt } = await watching;
-  const after = sample(world, worker, databasePid);
-  const isNoted = async () => (await pushState(pool)).unpushed === 0;
-  await until(isNoted, { what: 'all outcomes', ms: PATIENCE_MS, everyMs: 10 });
-  const notedAt = hrtimeMs();
-  const loopHeldMs = await worker.loopHeldMs();
-  const { accepted, told } = await standIn.tally();
-  const rssMegabytes = usageOf(worker.pid)?.peakMegabytes ?? 0;
-  await worker.stop();
-  const cpu = sharesBetween(before, after);
-  return {
-    devices: devices.length,
-    perSecond: devices.length / ((lastAt - firstAt) / 1000),
-    surplus: accepted - devices.length,
-    firstAfterMs: firstAt - before.at,
-    outcomesAfterMs: Math.max(0, notedAt - lastAt),
-    cpu,
-    binds: whatBinds(cpu),
-    rssMegabytes,
-    loopHeldMs,
-    failures: devices.length - told + (await pushState(pool)).failed,
-  };
 }

@@ -37,14 +37,14 @@ export async function pushState(pool: pg.Pool): Promise<PushState> {
   return rows[0];
 }
 
-/** Whether each device was told, by the stand-in's own account and by ours. */
+/** Whether each device was pushed, as counted by the stand-in and by the database. */
 export async function isAllPushed({ pool, standIn, devices }: World): Promise<boolean> {
-  if ((await standIn.tally()).told < devices.length) return false;
+  if ((await standIn.tally()).pushedDevices < devices.length) return false;
   const { unpushed, failed, claimed } = await pushState(pool);
   return unpushed === 0 && failed === 0 && claimed === 0;
 }
 
-/** Waits until each device was pushed, as long as is promised. Returns the seconds it took. */
+/** Waits until each device was pushed, up to the guaranteed time. Returns the seconds it took. */
 export async function recover(
   world: World,
   { skipsWaiting }: Pick<Size, 'skipsWaiting'>,
@@ -54,17 +54,17 @@ export async function recover(
     await untilQuiet(world);
     await skipClaims(world);
   }
-  const patience = { what: 'every device was pushed', ms: RECOVERY_MS, everyMs: 100 };
-  // The checks that follow say in detail what is missing.
-  await until(() => isAllPushed(world), patience).catch(() => undefined);
+  const wait = { what: 'every device was pushed', ms: RECOVERY_MS, everyMs: 100 };
+  // The checks that follow report what is missing.
+  await until(() => isAllPushed(world), wait).catch(() => undefined);
   return (performance.now() - startedAt) / 1000;
 }
 
-/** What was promised of pushes whatever happened meanwhile, and is not so. */
+/** The guarantees for pushes that do not hold. */
 export async function brokenPromises(world: World, enqueued: Enqueued): Promise<string[]> {
   const { pool, devices, standIn } = world;
   const state = await pushState(pool);
-  const missed = devices.length - (await standIn.tally()).told;
+  const missed = devices.length - (await standIn.tally()).pushedDevices;
   const { accepted, repeated } = enqueued;
   const lost = accepted - state.commands;
   const faults: [boolean, string][] = [
@@ -102,20 +102,6 @@ export async function startOver({ pool, standIn }: World): Promise<void> {
 const CLAIM_SECONDS = 35;
 const QUIET_MS = 400;
 
-/** What is claimed and never ended is due by itself after some seconds: they pass at once here. */
-async function skipClaims({ pool }: World): Promise<void> {
-  const { rows } = await pool.query<{ late: number }>(
-    `with claimed as (
-       select device_id, due_at from device_pushes where claimed_at is not null
-     ), moved as (
-       update device_pushes p set due_at = now() from claimed c where p.device_id = c.device_id
-     )
-     select count(*)::int as late from claimed
-     where due_at > now() + make_interval(secs => ${CLAIM_SECONDS})`,
-  );
-  if (rows[0]?.late !== 0) throw new Error(`${rows[0]?.late} claims outlive their process`);
-}
-
 /** Resolves when the living processes have nothing left to do. */
 async function untilQuiet({ standIn }: World): Promise<void> {
   let last = 0;
@@ -129,4 +115,18 @@ async function untilQuiet({ standIn }: World): Promise<void> {
     },
     { what: 'what is due is pushed', ms: RECOVERY_MS },
   );
+}
+
+/** What is claimed and never ended is due by itself after some seconds: they pass at once here. */
+async function skipClaims({ pool }: World): Promise<void> {
+  const { rows } = await pool.query<{ late: number }>(
+    `with claimed as (
+       select device_id, due_at from device_pushes where claimed_at is not null
+     ), moved as (
+       update device_pushes p set due_at = now() from claimed c where p.device_id = c.device_id
+     )
+     select count(*)::int as late from claimed
+     where due_at > now() + make_interval(secs => ${CLAIM_SECONDS})`,
+  );
+  if (rows[0]?.late !== 0) throw new Error(`${rows[0]?.late} claims outlive their process`);
 }

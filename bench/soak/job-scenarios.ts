@@ -60,20 +60,25 @@ const ROLLED_BACK = 10;
 
 class RolledBack extends Error {}
 
-async function addOne(db: Database, n: number): Promise<void> {
-  const queue = createJobQueue();
-  await db.knex
-    .transaction(async (trx) => {
-      await queue.add(trx, TASK, { n });
-      if (n % ROLLED_BACK === 0) {
-        await queue.add(trx, TASK, { n: -n });
-        throw new RolledBack();
-      }
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof RolledBack)) throw error;
-    });
-  if (n % ROLLED_BACK === 0) await db.knex.transaction((trx) => queue.add(trx, TASK, { n }));
+interface JobCounts {
+  /** Jobs that ran, however often. */
+  done: number;
+  runs: number;
+  /** Of transactions that were rolled back. */
+  phantoms: number;
+  /** Still in the queue. */
+  left: number;
+}
+
+const COUNTS = `
+select count(distinct n) filter (where n > 0)::int as done, count(*)::int as runs,
+  count(*) filter (where n < 0)::int as phantoms,
+  (select count(*) from jobs where task = 'soak.count')::int as left
+from soak_runs`;
+
+async function forgetRuns({ pool }: World): Promise<void> {
+  await pool.query(RUNS_TABLE);
+  await pool.query('truncate soak_runs');
 }
 
 /** Adds jobs 1 to `count`, each in a transaction of its own, among others that are rolled back. */
@@ -93,31 +98,26 @@ async function addJobs({ databaseUrl }: World, count: number): Promise<void> {
   }
 }
 
-interface JobCounts {
-  /** Jobs that ran, however often. */
-  done: number;
-  runs: number;
-  /** Of transactions that were rolled back. */
-  phantoms: number;
-  /** Still in the queue. */
-  left: number;
+async function addOne(db: Database, n: number): Promise<void> {
+  const queue = createJobQueue();
+  await db.knex
+    .transaction(async (trx) => {
+      await queue.add(trx, TASK, { n });
+      if (n % ROLLED_BACK === 0) {
+        await queue.add(trx, TASK, { n: -n });
+        throw new RolledBack();
+      }
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof RolledBack)) throw error;
+    });
+  if (n % ROLLED_BACK === 0) await db.knex.transaction((trx) => queue.add(trx, TASK, { n }));
 }
-
-const COUNTS = `
-select count(distinct n) filter (where n > 0)::int as done, count(*)::int as runs,
-  count(*) filter (where n < 0)::int as phantoms,
-  (select count(*) from jobs where task = 'soak.count')::int as left
-from soak_runs`;
 
 async function countJobs({ pool }: World): Promise<JobCounts> {
   const { rows } = await pool.query<JobCounts>(COUNTS);
   if (rows[0] === undefined) throw new Error('nothing was counted');
   return rows[0];
-}
-
-async function forgetRuns({ pool }: World): Promise<void> {
-  await pool.query(RUNS_TABLE);
-  await pool.query('truncate soak_runs');
 }
 
 /** What was promised of jobs and is not so. */

@@ -21,18 +21,6 @@ export interface JobWorkerOptions {
   taskMs: number;
 }
 
-async function startOne(options: JobWorkerOptions): Promise<JobWorker> {
-  const { databaseUrl, silentMs, taskMs } = options;
-  const file = join(__dirname, 'job-worker-child.ts');
-  const args = [databaseUrl, String(silentMs), String(taskMs)];
-  const child: CallableChild<JobWorkerCalls> = await startCallableChild(file, args);
-  const stop = async () => {
-    await child.call('stop', undefined);
-    await child.kill('SIGTERM');
-  };
-  return { kill: () => child.kill('SIGKILL'), stop };
-}
-
 /** Processes with nothing but the job queue. */
 export function startJobWorkers(count: number, options: JobWorkerOptions): Promise<JobWorker[]> {
   return Promise.all(Array.from({ length: count }, () => startOne(options)));
@@ -50,12 +38,6 @@ create table if not exists soak_runs (
   ended_at timestamptz not null default clock_timestamp()
 )`;
 
-function parse(payload: unknown): Numbered {
-  const { n } = payload as Partial<Numbered>;
-  if (typeof n !== 'number') throw new Error('not a number');
-  return { n };
-}
-
 /** Notes each run of a job once it is over; a process that is killed meanwhile notes nothing. */
 export function createCountingTask(db: Pick<Database, 'background'>, ms: number): Task<Numbered> {
   return {
@@ -71,4 +53,22 @@ export function createCountingTask(db: Pick<Database, 'background'>, ms: number)
       ]);
     },
   };
+}
+
+async function startOne(options: JobWorkerOptions): Promise<JobWorker> {
+  const { databaseUrl, silentMs, taskMs } = options;
+  const file = join(__dirname, 'job-worker-child.ts');
+  const args = [databaseUrl, String(silentMs), String(taskMs)];
+  const child: CallableChild<JobWorkerCalls> = await startCallableChild(file, args);
+  const stop = async () => {
+    await child.call('stop', undefined);
+    await child.kill('SIGTERM');
+  };
+  return { kill: () => child.kill('SIGKILL'), stop };
+}
+
+function parse(payload: unknown): Numbered {
+  const { n } = payload as Partial<Numbered>;
+  if (typeof n !== 'number') throw new Error('not a number');
+  return { n };
 }

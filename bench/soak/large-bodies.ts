@@ -45,7 +45,7 @@ class Attack {
       try {
         while (!this.isOver) this.count((await connection.send(this.request)).status);
       } catch {
-        // The server closes the connection of a body that it does not want.
+        // The server closes the connection after refusing a body.
         this.count(0);
       }
       connection.close();

@@ -44,7 +44,7 @@ export async function workerKill(world: World, size: Size): Promise<ScenarioResu
   await untilPushed(world, KILL_SHARE);
   const after = enqueue(world.api, second);
   await victim.kill();
-  const pushedAtKill = (await standIn.tally()).told;
+  const pushedAtKill = (await standIn.tally()).pushedDevices;
   const enqueued = await sumOf([before, after]);
   const recoverySeconds = await recover(world, size);
   const surplus = await surplusPushes(world);
@@ -67,10 +67,10 @@ export async function pushOutage(world: World, size: Size): Promise<ScenarioResu
   const before = enqueue(world.api, first);
   await untilPushed(world, OUTAGE_SHARE);
   await standIn.goDown();
-  const pushedBefore = (await standIn.tally()).told;
+  const pushedBefore = (await standIn.tally()).pushedDevices;
   const enqueued = await sumOf([before, enqueue(world.api, second)]);
   await sleep(size.outageMs);
-  const pushedMeanwhile = (await standIn.tally()).told - pushedBefore;
+  const pushedMeanwhile = (await standIn.tally()).pushedDevices - pushedBefore;
   await standIn.comeBack();
   const recoverySeconds = await recover(world, size);
   const surplus = await surplusPushes(world);
@@ -89,29 +89,6 @@ where datname = current_database() and backend_type = 'client backend' and pid <
 /** Shares of the pushes at which it happens. */
 const TERMINATE_AT = 0.3;
 const CRASH_AT = 0.6;
-
-async function terminateAll(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ n: number }>(
-    `select count(pg_terminate_backend(pid))::int as n ${OURS}`,
-  );
-  return rows[0]?.n ?? 0;
-}
-
-/** After a process of it was killed PostgreSQL ends all others and recovers from its log. */
-async function crash(pool: pg.Pool): Promise<void> {
-  const { rows } = await pool.query<{ pid: number }>(`select pid ${OURS} limit 1`);
-  if (rows[0] === undefined) throw new Error('the server has no connection to its database');
-  process.kill(rows[0].pid, 'SIGKILL');
-  const isBack = () =>
-    pool.query('select 1').then(
-      () => true,
-      () => false,
-    );
-  await until(async () => !(await isBack()), { what: 'the crash', ms: 5_000, everyMs: 1 }).catch(
-    () => undefined, // It was away for less than a look.
-  );
-  await until(isBack, { what: 'PostgreSQL is back', ms: 60_000 });
-}
 
 /** The database breaks all connections, or crashes, while two processes push. */
 export async function databaseRestart(world: World, size: Size): Promise<ScenarioResult> {
@@ -139,4 +116,27 @@ export async function databaseRestart(world: World, size: Size): Promise<Scenari
   const { accepted, repeated } = enqueued;
   const figures = { terminated, accepted, repeated, surplus, recoverySeconds };
   return { name: 'the database breaks off', broken, figures };
+}
+
+async function terminateAll(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    `select count(pg_terminate_backend(pid))::int as n ${OURS}`,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** After a process of it was killed PostgreSQL ends all others and recovers from its log. */
+async function crash(pool: pg.Pool): Promise<void> {
+  const { rows } = await pool.query<{ pid: number }>(`select pid ${OURS} limit 1`);
+  if (rows[0] === undefined) throw new Error('the server has no connection to its database');
+  process.kill(rows[0].pid, 'SIGKILL');
+  const isBack = () =>
+    pool.query('select 1').then(
+      () => true,
+      () => false,
+    );
+  await until(async () => !(await isBack()), { what: 'the crash', ms: 5_000, everyMs: 1 }).catch(
+    () => undefined, // It was away for less than a look.
+  );
+  await until(isBack, { what: 'PostgreSQL is back', ms: 60_000 });
 }

@@ -25,14 +25,14 @@ export interface ScenarioResult {
 export const RECOVERY_MS = 60_000;
 
 interface WaitOptions {
-  /** What is waited for, for the message. */
+  /** The condition, for the message. */
   what: string;
   /** Gives up after so long. */
   ms: number;
   everyMs?: number;
 }
 
-/** Looks again and again; resolves with the seconds it took, rejects when patience is over. */
+/** Polls until the condition holds; resolves with the seconds it took, rejects after `ms`. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   { what, ms, everyMs = 20 }: WaitOptions,
@@ -45,9 +45,9 @@ export async function until(
   }
 }
 
-/** Resolves when this share of the devices has been told. */
+/** Resolves when this share of the devices has been pushed. */
 export async function untilPushed({ standIn, devices }: World, share: number): Promise<void> {
   const what = `${share * 100} % of the devices were pushed`;
-  const isSo = async () => (await standIn.tally()).told >= devices.length * share;
+  const isSo = async () => (await standIn.tally()).pushedDevices >= devices.length * share;
   await until(isSo, { what, ms: RECOVERY_MS, everyMs: 5 });
 }

@@ -12,10 +12,10 @@ import { type StandInProcess, startStandIn } from '../push/stand-in-process.js';
 export type Role = 'all' | 'web' | 'worker';
 
 export interface WorldOptions {
-  /** An empty database, or one that is migrated and holds nothing. */
+  /** An empty database, migrated or not. */
   databaseUrl: string;
   devices: number;
-  /** Of the process that takes the commands: web, unless it is to push as well. */
+  /** The role of the process that accepts the commands: web, unless it also pushes. */
   role?: 'all' | 'web';
 }
 
@@ -29,11 +29,11 @@ export interface StartOptions {
 export interface World {
   databaseUrl: string;
   devices: readonly number[];
-  /** Connections of the observer's own. */
+  /** The observer's own connections. */
   pool: pg.Pool;
   standIn: StandInProcess;
   server: ServerProcess;
-  /** Of the server that takes the commands. */
+  /** API of the server that accepts the commands. */
   api: ApiClient;
   start(options: StartOptions): Promise<ServerProcess>;
   close(): Promise<void>;
@@ -44,18 +44,7 @@ interface Secrets {
   masterKey: Buffer;
 }
 
-async function uploadPushCertificate(api: ApiClient, { target }: StandInProcess): Promise<void> {
-  const attributes = {
-    purpose: 'mdm.pushcert',
-    pem_certificate: target.certificate,
-    pem_private_key: target.privateKey,
-  };
-  const body = { data: { type: 'certificates', attributes } };
-  const reply = await api.call({ method: 'POST', path: '/push_certificates', body });
-  if (reply.status !== 201) throw new Error(`the push certificate: ${reply.status} ${reply.body}`);
-}
-
-/** Collects what has to be closed, and closes the last first. */
+/** Collects what must be closed, and closes it in reverse order. */
 class Closing {
   private readonly steps: (() => unknown)[] = [];
 
@@ -68,25 +57,37 @@ class Closing {
   }
 }
 
-function serverStarter(common: Record<string, string>, directory: string, closing: Closing) {
-  return async ({ role, settings = {}, watchLoop = false }: StartOptions) => {
-    const server = await startServerProcess({
-      databaseUrl: common.DATABASE_URL ?? '',
-      dataDir: directory,
-      watchLoop,
-      settings: { ...common, ROLE: role, ...settings },
-    });
-    closing.add(() => server.stop());
-    return server;
-  };
+/** A server that accepts commands, and no process that pushes yet. */
+export async function openWorld(options: WorldOptions): Promise<World> {
+  const closing = new Closing();
+  try {
+    return await open(options, closing);
+  } catch (error) {
+    await closing.run();
+    throw error;
+  }
 }
 
-function connect(databaseUrl: string, closing: Closing): pg.Pool {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 3 });
-  // The scenarios break connections, these among them.
-  pool.on('error', () => undefined);
-  closing.add(() => pool.end());
-  return pool;
+async function open(options: WorldOptions, closing: Closing): Promise<World> {
+  const { databaseUrl, devices: count, role = 'web' } = options;
+  const directory = temporaryDirectory(closing);
+  const standIn = await startStandIn();
+  closing.add(() => standIn.stop());
+  const adminToken = randomBytes(24).toString('base64url');
+  const secrets = { adminToken, masterKey: randomBytes(32) };
+  const caFile = join(directory, 'apns-ca.pem');
+  writeFileSync(caFile, standIn.target.ca);
+  const common = settingsFor(databaseUrl, secrets, standIn, caFile);
+  const start = serverStarter(common, directory, closing);
+  const pool = connect(databaseUrl, closing);
+  const server = await start({ role });
+  const api = new ApiClient(server.port, adminToken);
+  closing.add(() => api.close());
+  await uploadPushCertificate(api, standIn);
+  const fleet = { count, topic: standIn.target.topic };
+  await fillPushDevices(pool, new SecretBox(secrets.masterKey), fleet);
+  const devices = Array.from({ length: count }, (_, index) => index + 1);
+  return { databaseUrl, devices, pool, standIn, server, api, start, close: () => closing.run() };
 }
 
 function temporaryDirectory(closing: Closing): string {
@@ -112,35 +113,34 @@ function settingsFor(
   };
 }
 
-async function open(options: WorldOptions, closing: Closing): Promise<World> {
-  const { databaseUrl, devices: count, role = 'web' } = options;
-  const directory = temporaryDirectory(closing);
-  const standIn = await startStandIn();
-  closing.add(() => standIn.stop());
-  const adminToken = randomBytes(24).toString('base64url');
-  const secrets = { adminToken, masterKey: randomBytes(32) };
-  const caFile = join(directory, 'apns-ca.pem');
-  writeFileSync(caFile, standIn.target.ca);
-  const common = settingsFor(databaseUrl, secrets, standIn, caFile);
-  const start = serverStarter(common, directory, closing);
-  const pool = connect(databaseUrl, closing);
-  const server = await start({ role });
-  const api = new ApiClient(server.port, adminToken);
-  closing.add(() => api.close());
-  await uploadPushCertificate(api, standIn);
-  const fleet = { count, topic: standIn.target.topic };
-  await fillPushDevices(pool, new SecretBox(secrets.masterKey), fleet);
-  const devices = Array.from({ length: count }, (_, index) => index + 1);
-  return { databaseUrl, devices, pool, standIn, server, api, start, close: () => closing.run() };
+function serverStarter(common: Record<string, string>, directory: string, closing: Closing) {
+  return async ({ role, settings = {}, watchLoop = false }: StartOptions) => {
+    const server = await startServerProcess({
+      databaseUrl: common.DATABASE_URL ?? '',
+      dataDir: directory,
+      watchLoop,
+      settings: { ...common, ROLE: role, ...settings },
+    });
+    closing.add(() => server.stop());
+    return server;
+  };
 }
 
-/** A server that takes commands, and nobody yet who pushes. */
-export async function openWorld(options: WorldOptions): Promise<World> {
-  const closing = new Closing();
-  try {
-    return await open(options, closing);
-  } catch (error) {
-    await closing.run();
-    throw error;
-  }
+function connect(databaseUrl: string, closing: Closing): pg.Pool {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 3 });
+  // The scenarios break connections, these among them.
+  pool.on('error', () => undefined);
+  closing.add(() => pool.end());
+  return pool;
+}
+
+async function uploadPushCertificate(api: ApiClient, { target }: StandInProcess): Promise<void> {
+  const attributes = {
+    purpose: 'mdm.pushcert',
+    pem_certificate: target.certificate,
+    pem_private_key: target.privateKey,
+  };
+  const body = { data: { type: 'certificates', attributes } };
+  const reply = await api.call({ method: 'POST', path: '/push_certificates', body });
+  if (reply.status !== 201) throw new Error(`the push certificate: ${reply.status} ${reply.body}`);
 }

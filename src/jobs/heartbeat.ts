@@ -21,7 +21,7 @@ export interface HeartbeatDeps {
   /** Why this process cannot push now. */
   pushFailure?: (() => PushFailure | null) | undefined;
   intervalMs?: number | undefined;
-  /** A process without a heartbeat for so long is taken for dead. */
+  /** A process without a heartbeat for so long counts as dead. */
   silentMs?: number | undefined;
 }
 

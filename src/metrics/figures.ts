@@ -149,7 +149,7 @@ const FAMILIES: Family[] = [
   },
   {
     name: 'muster_dep_account_ok',
-    help: '1: Apple takes the token of the account; 0: see its status and status_advice.',
+    help: '1: Apple accepts the token of the account; 0: see its status and status_advice.',
     labelNames: ['account'],
     samples: ({ dep = [] }) => dep.map(({ account, isOk }) => [{ account }, isOk ? 1 : 0]),
   },

@@ -85,7 +85,10 @@ async function refuseWrongKey(config: Config, db: Database, logger: Logger): Pro
 function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: Logger): void {
   const { hostname, port } = new URL(publicUrl);
   if (port === '0')
-    logger.warn({ publicUrl }, 'no device can reach PUBLIC_URL; set it with PORT=0');
+    logger.warn(
+      { publicUrl },
+      'PUBLIC_URL ends in port 0, which devices cannot reach; with PORT=0 set PUBLIC_URL',
+    );
   if (config.tlsClientCert && tls === undefined)
     logger.warn('TLS_CLIENT_CERT=on has no effect: this server speaks plain HTTP');
   if (config.enrollment !== 'open' || isLoopback(hostname)) return;

@@ -1,4 +1,4 @@
-// The stand-in for Apple's enrollment program in a process of its own; apple-process.ts starts it.
+// The stand-in for DEP in a separate process; apple-process.ts starts it.
 
 import { startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';

@@ -35,7 +35,7 @@ export interface AppleProcess {
   stop(): Promise<void>;
 }
 
-/** The stand-in for Apple's enrollment program in a process of its own. */
+/** The stand-in for DEP in a separate process. */
 export async function startApple(): Promise<AppleProcess> {
   const child = await startCallableChild<AppleCalls>(join(__dirname, 'apple-child.ts'));
   return {

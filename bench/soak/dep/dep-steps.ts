@@ -1,7 +1,7 @@
 import { until } from '../scenario.js';
 import type { DepWorld } from './dep-world.js';
 
-const PATIENCE_MS = 15 * 60_000;
+const MAX_WAIT_MS = 15 * 60_000;
 
 interface Account {
   sync_state: string;
@@ -39,7 +39,7 @@ export class DepSteps {
       if (account.sync_error !== null) throw new Error(account.sync_error);
       return account.sync_state === 'idle' && account.sync_finished_at !== since;
     };
-    return await until(isSo, { what: 'a sync', ms: PATIENCE_MS, everyMs: 100 });
+    return await until(isSo, { what: 'a sync', ms: MAX_WAIT_MS, everyMs: 100 });
   }
 
   /** From the upload of the token on. */
@@ -50,7 +50,7 @@ export class DepSteps {
     return (performance.now() - startedAt) / 1000;
   }
 
-  /** Seconds until Apple has been told of the profile of every device. */
+  /** Seconds until the profile of every device was sent to Apple. */
   async assignAll(): Promise<number> {
     const { accountId, path } = this;
     const account = { dep_account: { data: { type: 'dep_accounts', id: accountId } } };
@@ -70,7 +70,7 @@ export class DepSteps {
       const funnel = await this.read<Record<string, number>>(`${this.path}/funnel`);
       return funnel.assigned_or_beyond === funnel.total && funnel.assignment_due === 0;
     };
-    return await until(isSo, { what: 'all assignments', ms: PATIENCE_MS, everyMs: 100 });
+    return await until(isSo, { what: 'all assignments', ms: MAX_WAIT_MS, everyMs: 100 });
   }
 
   /** What has changed since the last one. */

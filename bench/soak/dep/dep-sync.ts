@@ -32,26 +32,6 @@ select count(*) filter (where removed_at is null)::int as listed,
   count(distinct device_id)::int as records
 from dep_devices`;
 
-async function brokenCounts(
-  { apple }: DepWorld,
-  { databaseUrl, devices }: DepOptions,
-): Promise<string[]> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
-  const { rows } = await pool.query(COUNTS);
-  await pool.end();
-  const { listed, profiles } = await apple.count();
-  const records = devices + FIRST + ADDED;
-  const present = records - REMOVED;
-  const expected = { listed: present, removed: REMOVED, assigned: present, records };
-  const [found, wanted] = [rows[0], expected].map((row) => JSON.stringify(row));
-  const kinds = Object.values(profiles).filter((count) => count === present);
-  return [
-    ...(found === wanted ? [] : [`the rows are ${found}, not ${wanted}`]),
-    ...(kinds.length === 1 ? [] : [`Apple has ${JSON.stringify(profiles)} in use`]),
-    ...(listed === present ? [] : [`Apple lists ${listed}`]),
-  ];
-}
-
 /** What was read meanwhile, and what the work returned. */
 type Phase = Awaited<ReturnType<typeof watchApi<number>>>;
 
@@ -70,56 +50,7 @@ interface Measured {
 
 const PATHS = ['/devices?page[size]=20&sort=-id', '/dep/accounts', '/dep/devices?page[size]=20'];
 
-async function measure({ apple, server, api }: DepWorld, steps: DepSteps) {
-  const rss = () => usageOf(server.pid)?.rssMegabytes ?? 0;
-  const rssBefore = rss();
-  await server.loopHeldMs();
-  const sync = await watchApi(api, PATHS, () => steps.firstSync());
-  const heldMs = await server.loopHeldMs();
-  const rssAfterSync = rss();
-  const assign = await watchApi(api, PATHS, () => steps.assignAll());
-  // Apple tells of each assignment.
-  const echoSeconds = await steps.deltaSync();
-  await apple.addDevices(ADDED);
-  await apple.removeDevices(REMOVED);
-  const deltaSeconds = await steps.deltaSync();
-  await steps.untilAssigned();
-  const idle = await watchApi(api, PATHS, () => sleep(IDLE_MS, IDLE_MS));
-  const rssPeak = usageOf(server.pid)?.peakMegabytes ?? 0;
-  const memory = { rssBefore, rssAfterSync, rssAfter: rss(), rssPeak };
-  return { sync, assign, idle, echoSeconds, deltaSeconds, heldMs, ...memory };
-}
-
 const latency = ({ seen }: Phase, share: number) => quantile(seen.times, share);
-
-function figuresOf(measured: Measured, devices: number): Record<string, number> {
-  const { sync, assign, idle, ...rest } = measured;
-  return {
-    syncSeconds: sync.result,
-    rowsPerSecond: devices / sync.result,
-    assignSeconds: assign.result,
-    ...rest,
-    idleP50: latency(idle, 0.5),
-    idleP95: latency(idle, 0.95),
-    syncP50: latency(sync, 0.5),
-    syncP95: latency(sync, 0.95),
-    assignP50: latency(assign, 0.5),
-    assignP95: latency(assign, 0.95),
-  };
-}
-
-function brokenMeasures(measured: Measured, devices: number): string[] {
-  const { sync, assign, idle, rssBefore, rssPeak } = measured;
-  const broken = new Set([sync, assign, idle].flatMap(({ seen }) => seen.failures));
-  const allowed = (FULL_SYNC_S * Math.max(devices, FEW)) / FULL;
-  if (sync.result > allowed) broken.add(`the full sync took ${sync.result.toFixed(0)} s`);
-  if (rssPeak - rssBefore > GROWTH_MB) broken.add(`the server grew to ${rssPeak.toFixed(0)} MB`);
-  const slowest = Math.max(latency(sync, 0.95), latency(assign, 0.95));
-  if (slowest > 2 * latency(idle, 0.95) + ALLOWANCE_MS) {
-    broken.add(`the admin API took up to ${slowest.toFixed(0)} ms meanwhile (p95)`);
-  }
-  return [...broken];
-}
 
 /** A large account is read, its devices get a profile, and some come and go. */
 export async function depSync(options: DepOptions): Promise<ScenarioResult> {
@@ -129,7 +60,7 @@ export async function depSync(options: DepOptions): Promise<ScenarioResult> {
     await world.apple.addDevices(devices);
     const measured = await measure(world, new DepSteps(world));
     return {
-      name: `${devices} devices of Apple's enrollment program`,
+      name: `${devices} DEP devices`,
       broken: [...(await brokenCounts(world, options)), ...brokenMeasures(measured, devices)],
       figures: figuresOf(measured, devices),
     };
@@ -146,11 +77,6 @@ interface ApiSeen {
 }
 
 const PAUSE_MS = 10;
-
-function quantile(times: readonly number[], share: number): number {
-  const sorted = Float64Array.from(times).sort();
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-}
 
 /** One admin who goes on reading while the work is done. */
 async function watchApi<T>(
@@ -177,4 +103,78 @@ async function watchApi<T>(
     isOver = true;
     await reading;
   }
+}
+
+function quantile(times: readonly number[], share: number): number {
+  const sorted = Float64Array.from(times).sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+async function measure({ apple, server, api }: DepWorld, steps: DepSteps) {
+  const rss = () => usageOf(server.pid)?.rssMegabytes ?? 0;
+  const rssBefore = rss();
+  await server.loopHeldMs();
+  const sync = await watchApi(api, PATHS, () => steps.firstSync());
+  const heldMs = await server.loopHeldMs();
+  const rssAfterSync = rss();
+  const assign = await watchApi(api, PATHS, () => steps.assignAll());
+  // Apple answers with a result for each assignment.
+  const echoSeconds = await steps.deltaSync();
+  await apple.addDevices(ADDED);
+  await apple.removeDevices(REMOVED);
+  const deltaSeconds = await steps.deltaSync();
+  await steps.untilAssigned();
+  const idle = await watchApi(api, PATHS, () => sleep(IDLE_MS, IDLE_MS));
+  const rssPeak = usageOf(server.pid)?.peakMegabytes ?? 0;
+  const memory = { rssBefore, rssAfterSync, rssAfter: rss(), rssPeak };
+  return { sync, assign, idle, echoSeconds, deltaSeconds, heldMs, ...memory };
+}
+
+async function brokenCounts(
+  { apple }: DepWorld,
+  { databaseUrl, devices }: DepOptions,
+): Promise<string[]> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  const { rows } = await pool.query(COUNTS);
+  await pool.end();
+  const { listed, profiles } = await apple.count();
+  const records = devices + FIRST + ADDED;
+  const present = records - REMOVED;
+  const expected = { listed: present, removed: REMOVED, assigned: present, records };
+  const [found, wanted] = [rows[0], expected].map((row) => JSON.stringify(row));
+  const kinds = Object.values(profiles).filter((count) => count === present);
+  return [
+    ...(found === wanted ? [] : [`the rows are ${found}, not ${wanted}`]),
+    ...(kinds.length === 1 ? [] : [`Apple has ${JSON.stringify(profiles)} in use`]),
+    ...(listed === present ? [] : [`Apple lists ${listed}`]),
+  ];
+}
+
+function brokenMeasures(measured: Measured, devices: number): string[] {
+  const { sync, assign, idle, rssBefore, rssPeak } = measured;
+  const broken = new Set([sync, assign, idle].flatMap(({ seen }) => seen.failures));
+  const allowed = (FULL_SYNC_S * Math.max(devices, FEW)) / FULL;
+  if (sync.result > allowed) broken.add(`the full sync took ${sync.result.toFixed(0)} s`);
+  if (rssPeak - rssBefore > GROWTH_MB) broken.add(`the server grew to ${rssPeak.toFixed(0)} MB`);
+  const slowest = Math.max(latency(sync, 0.95), latency(assign, 0.95));
+  if (slowest > 2 * latency(idle, 0.95) + ALLOWANCE_MS) {
+    broken.add(`the admin API took up to ${slowest.toFixed(0)} ms meanwhile (p95)`);
+  }
+  return [...broken];
+}
+
+function figuresOf(measured: Measured, devices: number): Record<string, number> {
+  const { sync, assign, idle, ...rest } = measured;
+  return {
+    syncSeconds: sync.result,
+    rowsPerSecond: devices / sync.result,
+    assignSeconds: assign.result,
+    ...rest,
+    idleP50: latency(idle, 0.5),
+    idleP95: latency(idle, 0.95),
+    syncP50: latency(sync, 0.5),
+    syncP95: latency(sync, 0.95),
+    assignP50: latency(assign, 0.5),
+    assignP95: latency(assign, 0.95),
+  };
 }

@@ -16,28 +16,8 @@ export interface DepWorld {
   close(): Promise<void>;
 }
 
-async function answered(response: Response, status: number): Promise<Buffer> {
-  const body = Buffer.from(await response.arrayBuffer());
-  if (response.status !== status) throw new Error(`${response.url}: ${response.status} ${body}`);
-  return body;
-}
-
-async function uploadToken(port: number, token: string, apple: AppleProcess): Promise<number> {
-  const url = `http://127.0.0.1:${port}/dep`;
-  const headers = { Authorization: `Bearer ${token}` };
-  const certificate = await fetch(`${url}/certificate/download`, { headers });
-  const file = await apple.issueToken((await answered(certificate, 200)).toString());
-  const upload = await fetch(`${url}/stoken/upload`, {
-    method: 'POST',
-    headers: { ...headers, 'Content-Type': 'application/pkcs7-mime' },
-    body: new Uint8Array(file),
-  });
-  const { data } = JSON.parse((await answered(upload, 201)).toString());
-  return Number(data.id);
-}
-
 export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'muster-soak-program-'));
+  const dataDir = mkdtempSync(join(tmpdir(), 'muster-soak-dep-'));
   const apple = await startApple();
   const ADMIN_TOKEN = randomBytes(24).toString('base64url');
   const DEP_CA_FILE = join(dataDir, 'dep-ca.pem');
@@ -70,4 +50,24 @@ export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
       rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function uploadToken(port: number, token: string, apple: AppleProcess): Promise<number> {
+  const url = `http://127.0.0.1:${port}/dep`;
+  const headers = { Authorization: `Bearer ${token}` };
+  const certificate = await fetch(`${url}/certificate/download`, { headers });
+  const file = await apple.issueToken((await answered(certificate, 200)).toString());
+  const upload = await fetch(`${url}/stoken/upload`, {
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/pkcs7-mime' },
+    body: new Uint8Array(file),
+  });
+  const { data } = JSON.parse((await answered(upload, 201)).toString());
+  return Number(data.id);
+}
+
+async function answered(response: Response, status: number): Promise<Buffer> {
+  const body = Buffer.from(await response.arrayBuffer());
+  if (response.status !== status) throw new Error(`${response.url}: ${response.status} ${body}`);
+  return body;
 }

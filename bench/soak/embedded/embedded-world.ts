@@ -10,7 +10,7 @@ import { ApiClient } from '../../load/api-client.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
 import { until } from '../scenario.js';
 
-const PROGRAM = join(__dirname, '..', '..', '..', 'dist', 'src', 'cli', 'muster.js');
+const MUSTER = join(__dirname, '..', '..', '..', 'dist', 'src', 'cli', 'muster.js');
 const ADMIN_TOKEN = 'admin-token-of-the-soak';
 const LANES = 3;
 const PAUSE_MS = 50;
@@ -51,7 +51,7 @@ export class EmbeddedWorld {
     ports.push(server.port);
     const pace = ['--poll-interval', '0.2', '--concurrency', '4'];
     const args = ['simulate', '--devices', String(devices), '--forever', '--url', url, ...pace];
-    const simulation = spawn(process.execPath, [PROGRAM, ...args], { stdio: 'ignore' });
+    const simulation = spawn(process.execPath, [MUSTER, ...args], { stdio: 'ignore' });
     const world = new EmbeddedWorld(dataDir, server, proxy, simulation);
     await until(async () => (await world.#enrolled()).length === devices, {
       what: 'every device is enrolled',
@@ -97,7 +97,7 @@ export class EmbeddedWorld {
     return { status: reply.status, text: await reply.text() };
   }
 
-  /** Seconds until a further command and report are taken and the server calls itself ready. */
+  /** Seconds until another command and report are accepted and the server is ready. */
   async untilWell(ms: number): Promise<number> {
     const [accepted, reported] = [this.#accepted.length, this.#reported];
     const isWell = async () =>
@@ -107,7 +107,7 @@ export class EmbeddedWorld {
     return await until(isWell, { what: 'commands and reports are taken, /readyz is 200', ms });
   }
 
-  /** Ends the queueing, waits for the last reports, and says what was promised and is not so. */
+  /** Stops queueing, waits for the last reports, and returns the guarantees that do not hold. */
   async brokenPromises(): Promise<string[]> {
     this.#isOver = true;
     await this.#lanes;
@@ -115,15 +115,15 @@ export class EmbeddedWorld {
       const stored = await this.#storedStatuses();
       return this.#accepted.every((uuid) => FINAL.includes(stored.get(uuid) ?? ''));
     };
-    const patience = { what: 'every command is answered', ms: LAST_REPORTS_MS, everyMs: 500 };
-    await until(isDone, patience).catch(() => undefined);
+    const wait = { what: 'every command is answered', ms: LAST_REPORTS_MS, everyMs: 500 };
+    await until(isDone, wait).catch(() => undefined);
     const stored = await this.#storedStatuses();
     const { exchanges } = this.#proxy;
     const reported = exchanges.filter(({ kind, answer }) => FINAL.includes(kind) && answer === 200);
     const lost = reported.filter(({ commandUuid = '', kind }) => stored.get(commandUuid) !== kind);
     const missing = this.#accepted.filter((uuid) => !stored.has(uuid));
     const open = this.#accepted.filter((uuid) => !FINAL.includes(stored.get(uuid) ?? ''));
-    // What has no answer yet is under way: the server lives all the time.
+    // Requests without an answer are still under way: the server runs all the time.
     const others = exchanges.filter(({ answer = 200 }) => answer !== 200 && answer !== 503);
     const impatient = exchanges.filter(({ answer, retryAfter }) => answer === 503 && !retryAfter);
     const odd = [...this.#apiStatuses].filter(([status]) => status !== 201 && status !== 503);

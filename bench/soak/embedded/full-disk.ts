@@ -43,7 +43,7 @@ export async function fullDisk(fullMs: number, devices: number): Promise<Scenari
 
 const MEBIBYTE = Buffer.alloc(1024 * 1024, 1);
 
-/** A file system of its own in memory, which can be filled without harm to others. */
+/** A separate file system in memory, which can be filled safely. */
 interface SmallDisk {
   directory: string;
   /** Writes until nothing fits any more. */
@@ -52,15 +52,10 @@ interface SmallDisk {
   remove(): void;
 }
 
-/** Why this user cannot have one; undefined where it can. */
+/** Why this user cannot create one; undefined if it can. */
 export function obstacleToSmallDisk(): string | undefined {
   if (process.platform !== 'linux') return 'needs Linux: it mounts a tmpfs';
   return process.getuid?.() === 0 ? undefined : 'needs root: it mounts a tmpfs (run it by sudo)';
-}
-
-function run(command: string, args: string[]): void {
-  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
 }
 
 function mountSmallDisk(mebibytes: number): SmallDisk {
@@ -92,4 +87,9 @@ function mountSmallDisk(mebibytes: number): SmallDisk {
       rmdirSync(directory);
     },
   };
+}
+
+function run(command: string, args: string[]): void {
+  const { status, stderr } = spawnSync(command, args, { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${stderr}`);
 }

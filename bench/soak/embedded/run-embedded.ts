@@ -18,7 +18,7 @@ export interface EmbeddedOptions {
   fullMs: number;
 }
 
-/** What befalls the embedded PostgreSQL of a server. The full disk is left out where it cannot be. */
+/** Failures of a server's embedded PostgreSQL. The full disk is skipped where it is impossible. */
 export async function runEmbedded(options: EmbeddedOptions): Promise<ScenarioResult[]> {
   const { only, kills, fullMs } = options;
   const results: ScenarioResult[] = [];
@@ -44,7 +44,7 @@ const PAUSE_MS = 12_000;
 const PROMISED_S = 3;
 const GIVE_UP_MS = 60_000;
 
-/** kill -9 of the embedded PostgreSQL under a server with devices, again and again. */
+/** Repeated kill -9 of the embedded PostgreSQL under a server with devices. */
 async function postmasterKill(rounds: number, devices: number): Promise<ScenarioResult> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-soak-'));
   chmodSync(directory, 0o711);

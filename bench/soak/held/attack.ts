@@ -13,7 +13,7 @@ export interface Attack {
 }
 
 export interface AttackState {
-  /** Connections that are open still. */
+  /** Connections still open. */
   open: number;
   /** How many were answered, by status. */
   answers: Record<string, number>;
@@ -49,8 +49,8 @@ export async function signaturesOf(kind: HeldKind, fleet: BenchFleet): Promise<s
     case 'garbage':
       return [randomBytes(1_400).toString('base64')];
     case 'foreign': {
-      const [stranger] = new BenchFleet(await createFleetSeed()).devices(0, 1);
-      return stranger === undefined ? [] : [signatureOf(stranger, OTHER_BYTES)];
+      const [outsider] = new BenchFleet(await createFleetSeed()).devices(0, 1);
+      return outsider === undefined ? [] : [signatureOf(outsider, OTHER_BYTES)];
     }
     case 'copied':
       return copied(0, 1);

@@ -18,7 +18,7 @@ import {
 } from './attack.js';
 
 export interface HeldOptions {
-  /** An empty database, or one that is migrated and holds nothing. */
+  /** An empty database, migrated or not. */
   databaseUrl: string;
   connections: number;
   /** How long honest devices are measured alone, and again under attack. */
@@ -42,90 +42,20 @@ const LOOK_MS = 100;
 /** The deadline of a body, and the second in which its sender may read the answer. */
 const HELD_MS = 12_500;
 
-function rssOf({ pid }: ServerProcess): number {
-  return usageOf(pid)?.rssMegabytes ?? 0;
-}
-
-async function measureIdle(worker: WorkerProcess, seconds: number) {
-  await worker.prepare({ kind: 'idle', to: DEVICES, seconds });
-  return await worker.run();
-}
-
-/** The most that the server had while `work` was done. */
-async function watchRss<T>(server: ServerProcess, work: Promise<T>): Promise<[T, number]> {
-  let most = rssOf(server);
-  const timer = setInterval(() => {
-    most = Math.max(most, rssOf(server));
-  }, LOOK_MS);
-  const result = await work.finally(() => clearInterval(timer));
-  return [result, most];
-}
-
-async function attackDuring<T>(attack: Attack, work: () => Promise<T>) {
-  const attacker = await startAttacker();
+/** An attacker without an identity holds connections: memory stays bounded, devices are not slowed. */
+export async function heldConnections(options: HeldOptions): Promise<ScenarioResult[]> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-held-'));
+  const seed = await createFleetSeed();
   try {
-    await attacker.call('begin', attack);
-    const startedAt = performance.now();
-    const result = await work();
-    await sleep(Math.max(0, HELD_MS - (performance.now() - startedAt)));
-    return { result, state: await lastLook(attacker) };
+    await trustFleet(options.databaseUrl, seed);
+    const results: ScenarioResult[] = [];
+    for (const kind of options.kinds ?? HELD_KINDS) {
+      results.push(await inServer(kind, seed, { ...options, directory }));
+    }
+    return results;
   } finally {
-    await attacker.kill('SIGTERM');
+    rmSync(directory, { recursive: true, force: true });
   }
-}
-
-/** A busy machine is allowed as long again to end the last of them. */
-async function lastLook(attacker: Awaited<ReturnType<typeof startAttacker>>): Promise<AttackState> {
-  const deadline = performance.now() + HELD_MS;
-  for (;;) {
-    const state = await attacker.call('look', undefined as never);
-    if (state.open === 0 || performance.now() > deadline) return state;
-    await sleep(250);
-  }
-}
-
-function answersIn({ answers }: AttackState): Record<string, number> {
-  return Object.fromEntries(
-    Object.entries(answers).map(([status, count]) => [`answered${status}`, count]),
-  );
-}
-
-async function hold(kind: HeldKind, bench: Bench, options: HeldOptions): Promise<ScenarioResult> {
-  const { server, worker, signatures } = bench;
-  const { connections, seconds, mostSlowdown = 2 } = options;
-  await measureIdle(worker, seconds / 2); // what a new server compiles is not counted
-  const alone = await measureIdle(worker, seconds);
-  const before = rssOf(server);
-  const attack = { port: server.port, connections, bodyBytes: BODY_BYTES, signatures };
-  const attacked = attackDuring(attack, () => measureIdle(worker, seconds));
-  const [{ result: during, state }, most] = await watchRss(server, attacked);
-  // Node frees what was refused when it next collects garbage, which takes work.
-  await measureIdle(worker, seconds / 2);
-  const slowdown = during.p99 / alone.p99;
-  const grown = most - before;
-  const faults: [boolean, string][] = [
-    [state.open > 0, `${state.open} connections are open still`],
-    [grown >= MOST_MEGABYTES, `the server grew by ${Math.round(grown)} MB`],
-    [slowdown >= mostSlowdown, `Idle p99 grew ${slowdown.toFixed(1)} times`],
-    [during.failures > 0, `${during.failures} honest requests failed`],
-  ];
-  return {
-    name: `${connections} held connections, signature ${kind}`,
-    broken: faults.filter(([isSo]) => isSo).map(([, words]) => words),
-    figures: {
-      rssBefore: before,
-      rssMost: most,
-      rssAfter: rssOf(server),
-      p50Before: alone.p50,
-      p50During: during.p50,
-      p99Before: alone.p99,
-      p99During: during.p99,
-      honest: during.operations,
-      open: state.open,
-      sentMegabytes: state.sentMegabytes,
-      ...answersIn(state),
-    },
-  };
 }
 
 async function inServer(
@@ -160,18 +90,88 @@ async function inServer(
   }
 }
 
-/** An attacker without an identity holds connections: the memory stays, and devices notice nothing. */
-export async function heldConnections(options: HeldOptions): Promise<ScenarioResult[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-held-'));
-  const seed = await createFleetSeed();
+async function hold(kind: HeldKind, bench: Bench, options: HeldOptions): Promise<ScenarioResult> {
+  const { server, worker, signatures } = bench;
+  const { connections, seconds, mostSlowdown = 2 } = options;
+  await measureIdle(worker, seconds / 2); // what a new server compiles is not counted
+  const alone = await measureIdle(worker, seconds);
+  const before = rssOf(server);
+  const attack = { port: server.port, connections, bodyBytes: BODY_BYTES, signatures };
+  const attacked = attackDuring(attack, () => measureIdle(worker, seconds));
+  const [{ result: during, state }, most] = await watchRss(server, attacked);
+  // Node.js frees refused bodies at its next garbage collection, which further requests cause.
+  await measureIdle(worker, seconds / 2);
+  const slowdown = during.p99 / alone.p99;
+  const grown = most - before;
+  const faults: [boolean, string][] = [
+    [state.open > 0, `${state.open} connections are open still`],
+    [grown >= MOST_MEGABYTES, `the server grew by ${Math.round(grown)} MB`],
+    [slowdown >= mostSlowdown, `Idle p99 grew ${slowdown.toFixed(1)} times`],
+    [during.failures > 0, `${during.failures} honest requests failed`],
+  ];
+  return {
+    name: `${connections} held connections, signature ${kind}`,
+    broken: faults.filter(([isSo]) => isSo).map(([, words]) => words),
+    figures: {
+      rssBefore: before,
+      rssMost: most,
+      rssAfter: rssOf(server),
+      p50Before: alone.p50,
+      p50During: during.p50,
+      p99Before: alone.p99,
+      p99During: during.p99,
+      honest: during.operations,
+      open: state.open,
+      sentMegabytes: state.sentMegabytes,
+      ...answersIn(state),
+    },
+  };
+}
+
+async function measureIdle(worker: WorkerProcess, seconds: number) {
+  await worker.prepare({ kind: 'idle', to: DEVICES, seconds });
+  return await worker.run();
+}
+
+function rssOf({ pid }: ServerProcess): number {
+  return usageOf(pid)?.rssMegabytes ?? 0;
+}
+
+async function attackDuring<T>(attack: Attack, work: () => Promise<T>) {
+  const attacker = await startAttacker();
   try {
-    await trustFleet(options.databaseUrl, seed);
-    const results: ScenarioResult[] = [];
-    for (const kind of options.kinds ?? HELD_KINDS) {
-      results.push(await inServer(kind, seed, { ...options, directory }));
-    }
-    return results;
+    await attacker.call('begin', attack);
+    const startedAt = performance.now();
+    const result = await work();
+    await sleep(Math.max(0, HELD_MS - (performance.now() - startedAt)));
+    return { result, state: await lastLook(attacker) };
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    await attacker.kill('SIGTERM');
   }
+}
+
+/** A busy machine may take twice as long to end the last of them. */
+async function lastLook(attacker: Awaited<ReturnType<typeof startAttacker>>): Promise<AttackState> {
+  const deadline = performance.now() + HELD_MS;
+  for (;;) {
+    const state = await attacker.call('look', undefined as never);
+    if (state.open === 0 || performance.now() > deadline) return state;
+    await sleep(250);
+  }
+}
+
+/** The highest memory of the server while `work` runs. */
+async function watchRss<T>(server: ServerProcess, work: Promise<T>): Promise<[T, number]> {
+  let most = rssOf(server);
+  const timer = setInterval(() => {
+    most = Math.max(most, rssOf(server));
+  }, LOOK_MS);
+  const result = await work.finally(() => clearInterval(timer));
+  return [result, most];
+}
+
+function answersIn({ answers }: AttackState): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, count]) => [`answered${status}`, count]),
+  );
 }

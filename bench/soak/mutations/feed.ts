@@ -2,17 +2,17 @@ import { AppError } from '../../../src/errors.js';
 import { Random } from '../../../src/lab/devices/random.js';
 import { mutate } from './mutate.js';
 
-/** What takes bytes of strangers apart, with inputs that it accepts. */
+/** A parser of untrusted bytes, with inputs that it accepts. */
 export interface Parser {
   name: string;
   seeds: Buffer[];
-  /** Throws AppError for what it does not accept; whatever else it throws is a fault. */
+  /** Throws AppError for input that it refuses; any other error is a bug. */
   parse(bytes: Buffer): unknown;
 }
 
 export interface Feeding {
   inputs: number;
-  /** How many of the mutated inputs it still accepted. */
+  /** How many mutated inputs it accepted. */
   accepted: number;
   slowestMs: number;
   /** Growth of the heap between the first tenth and the end, in megabytes. */
@@ -24,22 +24,7 @@ export interface Feeding {
 const MOST_FAULTS = 10;
 const MEGABYTE = 1024 * 1024;
 
-function heapUsed(): number {
-  global.gc?.();
-  return process.memoryUsage().heapUsed;
-}
-
-async function outcomeOf({ parse }: Parser, bytes: Buffer): Promise<boolean | string> {
-  try {
-    await parse(bytes);
-    return true;
-  } catch (error) {
-    if (error instanceof AppError && error.status < 500) return false;
-    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
-  }
-}
-
-/** Gives the parser mutations of its seeds. The seed makes the same inputs again. */
+/** Feeds mutations of its seeds to the parser. The same seed produces the same inputs. */
 export async function feed(parser: Parser, inputs: number, seed: string): Promise<Feeding> {
   const random = new Random(`${seed}/${parser.name}`);
   const result: Feeding = { inputs, accepted: 0, slowestMs: 0, heapGrowthMb: 0, faults: [] };
@@ -58,4 +43,19 @@ export async function feed(parser: Parser, inputs: number, seed: string): Promis
   }
   result.heapGrowthMb = (heapUsed() - heapBefore) / MEGABYTE;
   return result;
+}
+
+function heapUsed(): number {
+  global.gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+async function outcomeOf({ parse }: Parser, bytes: Buffer): Promise<boolean | string> {
+  try {
+    await parse(bytes);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.status < 500) return false;
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  }
 }

@@ -53,71 +53,10 @@ const MACHINE_INFO = Buffer.from(
 const HASH = Buffer.alloc(20, 1);
 const HOUR_MS = 3_600_000;
 
-function ocspRequest(serials: number): Buffer {
-  const single = (serial: number) =>
-    derSequence(
-      derSequence(
-        derSequence(derOid(Oid.sha1), derNull()),
-        derOctetString(HASH),
-        derOctetString(HASH),
-        derUnsigned(Buffer.from([serial])),
-      ),
-    );
-  const requests = Array.from({ length: serials }, (_, index) => single(index + 1));
-  return derSequence(derSequence(derSequence(...requests)));
-}
-
-async function crlOf({ certificate, privateKey }: Identity): Promise<Buffer> {
-  const now = new Date();
-  const entry = { serial: Buffer.from([5]), revokedAt: now, reason: 'keyCompromise' as const };
-  return buildCrl({
-    issuer: certificate,
-    issuerKey: privateKey,
-    number: 7,
-    thisUpdate: now,
-    nextUpdate: new Date(now.getTime() + HOUR_MS),
-    entries: [encodeCrlEntry(entry)],
-  });
-}
-
-function envelopes({ certificate, privateKey }: Identity): Parser[] {
-  const seal = (options: SealEnvelopeOptions) => sealEnvelopedData(CONTENT, certificate, options);
-  const smime = composeSmime({ type: 'enveloped-data', der: seal({}) });
-  const opener = { certificate, privateKey };
-  return [
-    {
-      name: 'AuthEnvelopedData',
-      seeds: [
-        seal({ algorithm: 'aes-256-gcm' }),
-        seal({ algorithm: 'aes-128-gcm', oaep: 'sha256' }),
-      ],
-      parse: (der) => openEnvelopedData(der, opener),
-    },
-    { name: 'sealed S/MIME message', seeds: [smime], parse: (bytes) => openSmime(bytes, opener) },
-    {
-      name: 'recipients of a message',
-      seeds: [seal({}), seal({ algorithm: 'aes-256-gcm' })],
-      parse: envelopeRecipients,
-    },
-  ];
-}
-
-function headersOf({ certificate }: Identity): Buffer[] {
-  const { der } = certificate;
-  const pem = encodeURIComponent(encodePem('CERTIFICATE', der));
-  return [`:${der.toString('base64')}:`, pem].map((text) => Buffer.from(text));
-}
-
 const SERVER_TOKEN = Buffer.from(
   '-----BEGIN MESSAGE-----\n{"consumer_key":"CK_1","consumer_secret":"CS_1","access_token":"AT_1",' +
     '"access_secret":"AS_1","access_token_expiry":"2031-01-15T09:30:00Z"}\n-----END MESSAGE-----\n',
 );
-
-function readServerToken(bytes: Buffer): void {
-  const members = parseTokenText(bytes);
-  if (members === undefined) throw new AppError('invalid_token', 422, 'no JSON object');
-  readDepToken(members);
-}
 
 const DEP_ANSWERS = [
   '{"devices":[{"serial_number":"C1","profile_uuid":"C1F123098EB5074580041E69883004C3",' +
@@ -129,25 +68,6 @@ const DEP_ANSWERS = [
   '{"auth_session_token":"1234567890abcdef"}',
 ].map((text) => Buffer.from(text));
 const ASKED = { path: '/devices/sync', host: 'https://localhost', now: 0 };
-
-/** Whatever the call was, and as a refusal too; its header is as odd as its body. */
-function readDepAnswer(bytes: Buffer): void {
-  const body = bytes.toString('utf8');
-  const header = bytes.toString('latin1');
-  const names = ['retry-after', 'x-adm-auth-session', 'www-authenticate', 'date'];
-  const headers = Object.fromEntries(names.map((name) => [name, header]));
-  for (const status of [400, 401, 403, 429, 503]) {
-    readFailure({ status, headers, body }, ASKED);
-    readFailure({ status, headers, body }, { ...ASKED, path: '/session' });
-  }
-  const answer = { status: 200, headers, body };
-  const value = readJson(body);
-  const reads = [readPage, readAccount, readDefinition].map((read) => read(value));
-  const results = [readResults(value, 0), readLock(value, 'C1')];
-  const sessions = [sessionValue(answer), nextSessionValue(answer)];
-  if ([...reads, ...results, ...sessions].some((read) => read !== undefined)) return;
-  throw new AppError('invalid_message', 400, 'no answer of the program');
-}
 
 /** Beside those of certificates, messages and property lists: MIME, revocation, proxies. */
 export async function moreParsers(authority: Identity, device: Identity): Promise<Parser[]> {
@@ -180,7 +100,7 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
     },
     { name: 'server token', seeds: [SERVER_TOKEN], parse: readServerToken },
     {
-      name: 'answer of the enrollment program',
+      name: 'answer of DEP',
       seeds: DEP_ANSWERS,
       parse: readDepAnswer,
     },
@@ -190,4 +110,84 @@ export async function moreParsers(authority: Identity, device: Identity): Promis
       parse: (bytes) => parseBypassCode(bytes.toString('utf8')),
     },
   ];
+}
+
+function envelopes({ certificate, privateKey }: Identity): Parser[] {
+  const seal = (options: SealEnvelopeOptions) => sealEnvelopedData(CONTENT, certificate, options);
+  const smime = composeSmime({ type: 'enveloped-data', der: seal({}) });
+  const opener = { certificate, privateKey };
+  return [
+    {
+      name: 'AuthEnvelopedData',
+      seeds: [
+        seal({ algorithm: 'aes-256-gcm' }),
+        seal({ algorithm: 'aes-128-gcm', oaep: 'sha256' }),
+      ],
+      parse: (der) => openEnvelopedData(der, opener),
+    },
+    { name: 'sealed S/MIME message', seeds: [smime], parse: (bytes) => openSmime(bytes, opener) },
+    {
+      name: 'recipients of a message',
+      seeds: [seal({}), seal({ algorithm: 'aes-256-gcm' })],
+      parse: envelopeRecipients,
+    },
+  ];
+}
+
+async function crlOf({ certificate, privateKey }: Identity): Promise<Buffer> {
+  const now = new Date();
+  const entry = { serial: Buffer.from([5]), revokedAt: now, reason: 'keyCompromise' as const };
+  return buildCrl({
+    issuer: certificate,
+    issuerKey: privateKey,
+    number: 7,
+    thisUpdate: now,
+    nextUpdate: new Date(now.getTime() + HOUR_MS),
+    entries: [encodeCrlEntry(entry)],
+  });
+}
+
+function ocspRequest(serials: number): Buffer {
+  const single = (serial: number) =>
+    derSequence(
+      derSequence(
+        derSequence(derOid(Oid.sha1), derNull()),
+        derOctetString(HASH),
+        derOctetString(HASH),
+        derUnsigned(Buffer.from([serial])),
+      ),
+    );
+  const requests = Array.from({ length: serials }, (_, index) => single(index + 1));
+  return derSequence(derSequence(derSequence(...requests)));
+}
+
+function headersOf({ certificate }: Identity): Buffer[] {
+  const { der } = certificate;
+  const pem = encodeURIComponent(encodePem('CERTIFICATE', der));
+  return [`:${der.toString('base64')}:`, pem].map((text) => Buffer.from(text));
+}
+
+function readServerToken(bytes: Buffer): void {
+  const members = parseTokenText(bytes);
+  if (members === undefined) throw new AppError('invalid_token', 422, 'no JSON object');
+  readDepToken(members);
+}
+
+/** Whatever the call was, and as a refusal too; its header is as odd as its body. */
+function readDepAnswer(bytes: Buffer): void {
+  const body = bytes.toString('utf8');
+  const header = bytes.toString('latin1');
+  const names = ['retry-after', 'x-adm-auth-session', 'www-authenticate', 'date'];
+  const headers = Object.fromEntries(names.map((name) => [name, header]));
+  for (const status of [400, 401, 403, 429, 503]) {
+    readFailure({ status, headers, body }, ASKED);
+    readFailure({ status, headers, body }, { ...ASKED, path: '/session' });
+  }
+  const answer = { status: 200, headers, body };
+  const value = readJson(body);
+  const reads = [readPage, readAccount, readDefinition].map((read) => read(value));
+  const results = [readResults(value, 0), readLock(value, 'C1')];
+  const sessions = [sessionValue(answer), nextSessionValue(answer)];
+  if ([...reads, ...results, ...sessions].some((read) => read !== undefined)) return;
+  throw new AppError('invalid_message', 400, 'no answer of DEP');
 }

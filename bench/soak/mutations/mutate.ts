@@ -7,21 +7,6 @@ const LONGEST_PIECE = 64;
 
 type Change = (bytes: Buffer, random: Random) => Buffer;
 
-function place(bytes: Buffer, random: Random): number {
-  return random.integer(0, Math.max(0, bytes.length - 1));
-}
-
-function piece(bytes: Buffer, random: Random): { start: number; end: number } {
-  const start = place(bytes, random);
-  return { start, end: Math.min(bytes.length, start + random.integer(1, LONGEST_PIECE)) };
-}
-
-function replaced(bytes: Buffer, at: number, octet: number): Buffer {
-  const changed = Buffer.from(bytes);
-  if (changed.length > 0) changed[at] = octet;
-  return changed;
-}
-
 const flipBit: Change = (bytes, random) => {
   const at = place(bytes, random);
   return replaced(bytes, at, (bytes[at] ?? 0) ^ (1 << random.integer(0, 7)));
@@ -94,4 +79,19 @@ export function mutate(bytes: Buffer, random: Random): Buffer {
     changed = change(changed, random);
   }
   return changed;
+}
+
+function place(bytes: Buffer, random: Random): number {
+  return random.integer(0, Math.max(0, bytes.length - 1));
+}
+
+function replaced(bytes: Buffer, at: number, octet: number): Buffer {
+  const changed = Buffer.from(bytes);
+  if (changed.length > 0) changed[at] = octet;
+  return changed;
+}
+
+function piece(bytes: Buffer, random: Random): { start: number; end: number } {
+  const start = place(bytes, random);
+  return { start, end: Math.min(bytes.length, start + random.integer(1, LONGEST_PIECE)) };
 }

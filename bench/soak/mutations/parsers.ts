@@ -31,79 +31,24 @@ const FIXTURES = join(__dirname, '..', '..', '..', 'test', 'fixtures');
 const CONTENT = Buffer.from('<plist version="1.0"><dict/></plist>');
 const P12_PASSWORD = 'secret';
 
-function fixture(path: string): Buffer {
-  return readFileSync(join(FIXTURES, path));
+interface People {
+  authority: Identity;
+  devices: Identity[];
 }
 
-function derOf({ certificate }: Identity): Buffer {
-  return certificate.der;
-}
-
-function pemOf({ der }: Identity['certificate']): Buffer {
-  return Buffer.from(encodePem('CERTIFICATE', der));
-}
-
-function csrOf({ certificate, privateKey }: Identity): Buffer {
-  return buildCsr({
-    subject: [{ type: 'CN', value: 'device' }],
-    publicKey: certificate.publicKey,
-    privateKey,
-    challengePassword: 'challenge',
-    subjectAltName: [{ type: 'dns', value: 'device.example.com' }],
-  });
-}
-
-function pkcsReqOf(device: Identity, authority: Identity): Buffer {
-  return buildPkcsReq({
-    signerCertificate: device.certificate,
-    signerKey: device.privateKey,
-    caCertificate: authority.certificate,
-    transactionId: 'transaction',
-    senderNonce: randomBytes(16),
-    csr: csrOf(device),
-    cipher: 'aes-128-cbc',
-    digest: 'sha256',
-  });
-}
-
-function messageParsers({ authority, devices }: People): Parser[] {
-  const attached = devices.map((signer) => buildSignedData({ content: CONTENT, signer }));
-  const detached = devices.map((signer) =>
-    buildSignedData({ content: CONTENT, detached: true, signer }),
-  );
-  const { certificate, privateKey } = authority;
-  const [first] = devices;
-  const requests = first === undefined ? [] : [pkcsReqOf(first, authority)];
+/** Every parser that receives untrusted bytes. */
+export async function parsers(): Promise<Parser[]> {
+  const authority = await makeAuthority();
+  const rsa = await makeIdentities(authority, { kind: 'RSA', count: 1, keys: 1 });
+  const ec = await makeIdentities(authority, { kind: 'EC', count: 1, keys: 1 });
+  const people = { authority, devices: [...rsa, ...ec] };
+  const [first] = people.devices;
+  if (first === undefined) throw new Error('no device');
   return [
-    {
-      name: 'SignedData',
-      seeds: [...attached, ...detached],
-      parse: (der) => verifySignedData({ der, content: CONTENT }),
-    },
-    {
-      name: 'certificates only',
-      seeds: [buildCertsOnly([certificate])],
-      parse: (der) => parseSignedData(der).certificates.map(parseCertificate),
-    },
-    {
-      name: 'Mdm-Signature',
-      seeds: detached.map((der) => Buffer.from(der.toString('base64'))),
-      parse: (text) =>
-        MdmSignature.read(text.toString('latin1'), new SignerCache(1)).verify(CONTENT),
-    },
-    {
-      name: 'EnvelopedData',
-      seeds: [
-        sealEnvelopedData(CONTENT, certificate),
-        sealEnvelopedData(CONTENT, certificate, { algorithm: 'des-ede3-cbc' }),
-      ],
-      parse: (der) => openEnvelopedData(der, { certificate, privateKey }),
-    },
-    {
-      name: 'SCEP message',
-      seeds: [...requests, fixture('scep/mdmclient-PKIOperation.der')],
-      parse: parsePkiMessage,
-    },
+    ...certificateParsers(people),
+    ...messageParsers(people),
+    ...(await moreParsers(authority, first)),
+    ...plistParsers(),
   ];
 }
 
@@ -149,6 +94,82 @@ function certificateParsers({ devices }: People): Parser[] {
   ];
 }
 
+function derOf({ certificate }: Identity): Buffer {
+  return certificate.der;
+}
+
+function pemOf({ der }: Identity['certificate']): Buffer {
+  return Buffer.from(encodePem('CERTIFICATE', der));
+}
+
+function csrOf({ certificate, privateKey }: Identity): Buffer {
+  return buildCsr({
+    subject: [{ type: 'CN', value: 'device' }],
+    publicKey: certificate.publicKey,
+    privateKey,
+    challengePassword: 'challenge',
+    subjectAltName: [{ type: 'dns', value: 'device.example.com' }],
+  });
+}
+
+function fixture(path: string): Buffer {
+  return readFileSync(join(FIXTURES, path));
+}
+
+function messageParsers({ authority, devices }: People): Parser[] {
+  const attached = devices.map((signer) => buildSignedData({ content: CONTENT, signer }));
+  const detached = devices.map((signer) =>
+    buildSignedData({ content: CONTENT, detached: true, signer }),
+  );
+  const { certificate, privateKey } = authority;
+  const [first] = devices;
+  const requests = first === undefined ? [] : [pkcsReqOf(first, authority)];
+  return [
+    {
+      name: 'SignedData',
+      seeds: [...attached, ...detached],
+      parse: (der) => verifySignedData({ der, content: CONTENT }),
+    },
+    {
+      name: 'certificates only',
+      seeds: [buildCertsOnly([certificate])],
+      parse: (der) => parseSignedData(der).certificates.map(parseCertificate),
+    },
+    {
+      name: 'Mdm-Signature',
+      seeds: detached.map((der) => Buffer.from(der.toString('base64'))),
+      parse: (text) =>
+        MdmSignature.read(text.toString('latin1'), new SignerCache(1)).verify(CONTENT),
+    },
+    {
+      name: 'EnvelopedData',
+      seeds: [
+        sealEnvelopedData(CONTENT, certificate),
+        sealEnvelopedData(CONTENT, certificate, { algorithm: 'des-ede3-cbc' }),
+      ],
+      parse: (der) => openEnvelopedData(der, { certificate, privateKey }),
+    },
+    {
+      name: 'SCEP message',
+      seeds: [...requests, fixture('scep/mdmclient-PKIOperation.der')],
+      parse: parsePkiMessage,
+    },
+  ];
+}
+
+function pkcsReqOf(device: Identity, authority: Identity): Buffer {
+  return buildPkcsReq({
+    signerCertificate: device.certificate,
+    signerKey: device.privateKey,
+    caCertificate: authority.certificate,
+    transactionId: 'transaction',
+    senderNonce: randomBytes(16),
+    csr: csrOf(device),
+    cipher: 'aes-128-cbc',
+    digest: 'sha256',
+  });
+}
+
 function plistParsers(): Parser[] {
   const messages = [
     fixture('checkin/Authenticate.ios-11.3.1.plist'),
@@ -159,26 +180,5 @@ function plistParsers(): Parser[] {
     { name: 'property list', seeds: messages, parse: (bytes) => parsePlist(bytes) },
     { name: 'property list as nodes', seeds: messages, parse: (bytes) => parsePlistNodes(bytes) },
     { name: 'message of a device', seeds: messages, parse: decodeMessage },
-  ];
-}
-
-interface People {
-  authority: Identity;
-  devices: Identity[];
-}
-
-/** Every parser that bytes of strangers reach. */
-export async function parsers(): Promise<Parser[]> {
-  const authority = await makeAuthority();
-  const rsa = await makeIdentities(authority, { kind: 'RSA', count: 1, keys: 1 });
-  const ec = await makeIdentities(authority, { kind: 'EC', count: 1, keys: 1 });
-  const people = { authority, devices: [...rsa, ...ec] };
-  const [first] = people.devices;
-  if (first === undefined) throw new Error('no device');
-  return [
-    ...certificateParsers(people),
-    ...messageParsers(people),
-    ...(await moreParsers(authority, first)),
-    ...plistParsers(),
   ];
 }

@@ -10,16 +10,31 @@ import { type StormOutcome, type StormWay, startStormDevices } from './storm-dev
 import { brokenRows } from './storm-rows.js';
 
 export interface StormOptions {
-  /** An empty database, or one that is migrated and holds nothing. */
+  /** An empty database, migrated or not. */
   databaseUrl: string;
   devices: number;
   ways: readonly StormWay[];
   keys: number;
 }
 
-/** The server is meant to say how it is within this. */
+/** The health check should answer within this time. */
 const HEALTH_MS = 2_000;
-const MOST_TOLD = 3;
+const MAX_EXAMPLES = 3;
+
+/** A school's first day: all devices enroll at the same time, and none is lost or duplicated. */
+export async function enrollStorm(options: StormOptions): Promise<ScenarioResult> {
+  const directory = mkdtempSync(join(tmpdir(), 'muster-storm-'));
+  try {
+    const server = await startServer(options.databaseUrl, directory);
+    try {
+      return await judge(options, server);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
 
 function startServer(databaseUrl: string, dataDir: string): Promise<ServerProcess> {
   return startServerProcess({
@@ -29,16 +44,29 @@ function startServer(databaseUrl: string, dataDir: string): Promise<ServerProces
   });
 }
 
-function countOf({ devices, ways }: StormOptions, way: StormWay): number {
-  return Array.from({ length: devices }, (_, index) => ways[index % ways.length]).filter(
-    (name) => name === way,
-  ).length;
-}
-
-function told(failures: readonly string[], what: string): string[] {
-  if (failures.length === 0) return [];
-  const examples = [...new Set(failures)].slice(0, MOST_TOLD).join('; ');
-  return [`${failures.length} ${what}: ${examples}`];
+async function judge(options: StormOptions, server: ServerProcess): Promise<ScenarioResult> {
+  const { result, health, serverCpuSeconds } = await storm(options, server);
+  const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 1 });
+  const overTheAir = countOf(options, 'ota');
+  const automated = countOf(options, 'ade');
+  const rows = await brokenRows(pool, { devices: options.devices, overTheAir, automated });
+  await pool.end();
+  const isSlow = health.slowestMs > HEALTH_MS;
+  return {
+    name: `${options.devices} devices enroll at once (${options.ways.join(', ')})`,
+    broken: [
+      ...summarize(result.failures, 'devices did not enroll'),
+      ...summarize(health.failures, 'health checks failed'),
+      ...(isSlow ? [`a health check took ${Math.round(health.slowestMs)} ms`] : []),
+      ...rows,
+    ],
+    figures: {
+      ...figuresOf(result),
+      healthChecks: health.checks,
+      slowestHealthMs: health.slowestMs,
+      serverCpuSeconds,
+    },
+  };
 }
 
 async function storm(options: StormOptions, server: ServerProcess) {
@@ -55,6 +83,12 @@ async function storm(options: StormOptions, server: ServerProcess) {
   }
 }
 
+function countOf({ devices, ways }: StormOptions, way: StormWay): number {
+  return Array.from({ length: devices }, (_, index) => ways[index % ways.length]).filter(
+    (name) => name === way,
+  ).length;
+}
+
 function figuresOf({ seconds, wallSeconds, retries }: StormOutcome) {
   return {
     perSecond: seconds.length / wallSeconds,
@@ -63,42 +97,8 @@ function figuresOf({ seconds, wallSeconds, retries }: StormOutcome) {
   };
 }
 
-async function judge(options: StormOptions, server: ServerProcess): Promise<ScenarioResult> {
-  const { result, health, serverCpuSeconds } = await storm(options, server);
-  const pool = new pg.Pool({ connectionString: options.databaseUrl, max: 1 });
-  const overTheAir = countOf(options, 'ota');
-  const automated = countOf(options, 'ade');
-  const rows = await brokenRows(pool, { devices: options.devices, overTheAir, automated });
-  await pool.end();
-  const isSlow = health.slowestMs > HEALTH_MS;
-  return {
-    name: `${options.devices} devices enroll at once (${options.ways.join(', ')})`,
-    broken: [
-      ...told(result.failures, 'devices did not enroll'),
-      ...told(health.failures, 'health checks failed'),
-      ...(isSlow ? [`a health check took ${Math.round(health.slowestMs)} ms`] : []),
-      ...rows,
-    ],
-    figures: {
-      ...figuresOf(result),
-      healthChecks: health.checks,
-      slowestHealthMs: health.slowestMs,
-      serverCpuSeconds,
-    },
-  };
-}
-
-/** A school's first day: all devices enroll in the same moment, and none is lost or doubled. */
-export async function enrollStorm(options: StormOptions): Promise<ScenarioResult> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-storm-'));
-  try {
-    const server = await startServer(options.databaseUrl, directory);
-    try {
-      return await judge(options, server);
-    } finally {
-      await server.stop();
-    }
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+function summarize(failures: readonly string[], what: string): string[] {
+  if (failures.length === 0) return [];
+  const examples = [...new Set(failures)].slice(0, MAX_EXAMPLES).join('; ');
+  return [`${failures.length} ${what}: ${examples}`];
 }

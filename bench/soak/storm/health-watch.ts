@@ -4,25 +4,12 @@ const PAUSE_MS = 50;
 
 export interface HealthSeen {
   checks: number;
-  /** Of those answered in any other way than 200, in words. */
+  /** Descriptions of the answers other than 200. */
   failures: string[];
   slowestMs: number;
 }
 
-async function check(url: string): Promise<{ ms: number; failure: string | undefined }> {
-  const startedAt = performance.now();
-  const status = await fetch(url).then(
-    async (response) => {
-      await response.arrayBuffer();
-      return response.status;
-    },
-    (error: unknown) => String(error),
-  );
-  const ms = performance.now() - startedAt;
-  return { ms, failure: status === 200 ? undefined : `${url} answered ${status}` };
-}
-
-/** Asks again and again, as a load balancer does, while `work` is done. */
+/** Polls the health check, as a load balancer does, while `work` runs. */
 export async function watchHealth<T>(
   baseUrl: string,
   work: () => Promise<T>,
@@ -45,4 +32,17 @@ export async function watchHealth<T>(
     isOver = true;
     await Promise.all(watching);
   }
+}
+
+async function check(url: string): Promise<{ ms: number; failure: string | undefined }> {
+  const startedAt = performance.now();
+  const status = await fetch(url).then(
+    async (response) => {
+      await response.arrayBuffer();
+      return response.status;
+    },
+    (error: unknown) => String(error),
+  );
+  const ms = performance.now() - startedAt;
+  return { ms, failure: status === 200 ? undefined : `${url} answered ${status}` };
 }

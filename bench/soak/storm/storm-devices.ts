@@ -7,18 +7,18 @@ export interface StormFleet {
   /** Base URL of the server. */
   url: string;
   devices: number;
-  /** One after the other in turn. */
+  /** Used in turn. */
   ways: readonly StormWay[];
-  /** Keys are made beforehand; devices share them where there are fewer. */
+  /** Keys are generated beforehand; devices share them if there are fewer. */
   keys: number;
 }
 
 export interface StormOutcome {
   /** Of each device that enrolled: from its first request to the answer to its last check-in. */
   seconds: number[];
-  /** In words, of the others. */
+  /** Descriptions of the failures of the others. */
   failures: string[];
-  /** Requests that the server was too busy for, sent again. */
+  /** Requests repeated because the server was busy. */
   retries: number;
   wallSeconds: number;
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Every enrollment leaves one of each of these; over the air a second certificate is issued. */
+/** Every enrollment creates one of each of these; over the air, a second certificate, too. */
 const COUNTS = `
 select
   (select count(*) from devices)::int as devices,
@@ -32,12 +32,12 @@ type Counts = Record<
 
 export interface StormExpectation {
   devices: number;
-  /** Of them, those that came over the air, and those by Apple's program. */
+  /** Of them, those that enrolled over the air, and those by automated enrollment (DEP). */
   overTheAir: number;
   automated: number;
 }
 
-/** What the storm was to leave in the database and did not, in words. */
+/** Describes the rows that the storm should have left in the database and did not. */
 export async function brokenRows(pool: pg.Pool, expected: StormExpectation): Promise<string[]> {
   const { rows } = await pool.query<Counts>(COUNTS);
   const found = rows[0];

@@ -118,17 +118,17 @@ delete from ${JOBS_SCHEMA}._private_jobs where locked_by = any(?::text[]) and ${
  */
 export async function freeJobs(trx: Transaction, pools: string[]): Promise<Map<string, number>> {
   await trx.raw(DROP_SUPERSEDED, [pools]);
-  const held: { id: number; worker: string; isLast: boolean }[] = await trx('jobs')
+  const locked: { id: number; worker: string; isLast: boolean }[] = await trx('jobs')
     .whereIn('worker', pools)
     .select('id', 'worker', trx.raw('attempts >= max_attempts as "isLast"') as Knex.Raw<boolean>);
   await trx.raw(`select ${JOBS_SCHEMA}.force_unlock_workers(?::text[])`, [pools]);
-  const dead = held.filter(({ isLast }) => isLast).map(({ id }) => id);
+  const dead = locked.filter(({ isLast }) => isLast).map(({ id }) => id);
   const message = 'The process that ran the last attempt ended in the middle of it';
   const fail = `select id from ${JOBS_SCHEMA}.permanently_fail_jobs(?::bigint[], ?)`;
   if (dead.length > 0) await trx.raw(fail, [dead, message]);
-  if (held.length > 0) await trx.raw(WAKE, [held.length]);
+  if (locked.length > 0) await trx.raw(WAKE, [locked.length]);
   const counts = new Map<string, number>();
-  for (const { worker } of held) counts.set(worker, (counts.get(worker) ?? 0) + 1);
+  for (const { worker } of locked) counts.set(worker, (counts.get(worker) ?? 0) + 1);
   return counts;
 }
 
