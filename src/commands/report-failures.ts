@@ -26,6 +26,10 @@ export class FailedTries {
     return [...this.#skipped];
   }
 
+  isSkipped(id: number): boolean {
+    return this.#skipped.has(id);
+  }
+
   /** Counts a failure. Returns true if it was the last try: the report is skipped from now on. */
   count(id: number): boolean {
     const tries = (this.#tries.get(id) ?? 0) + 1;

@@ -121,6 +121,8 @@ export class ReportWorker {
   }
 
   private async handle(id: number): Promise<'done' | 'later'> {
+    // A sweep that began before the last try submits the report once more.
+    if (this.failedTries.isSkipped(id)) return 'done';
     try {
       const isLarge = await this.inOneTransaction(id);
       if (isLarge) await this.inOneTransaction(id, await this.readLarge(id));
