@@ -15,7 +15,7 @@ import { requireSameEnvironment } from './tokens/token-checks.js';
 
 export interface DepAdministrationDeps {
   jobs: JobQueue;
-  /** What devices are told; without a slash at its end. */
+  /** URL for devices, without a trailing slash. */
   publicUrl: string;
   /** Tokens of the lab are used only while it is on, and no others then. */
   isLabOn: boolean;
@@ -24,7 +24,7 @@ export interface DepAdministrationDeps {
 const CONSUMER_KEY = { pointer: '/data/attributes/consumer_key' };
 
 /**
- * What the admin API does with accounts, profiles and devices of Apple's enrollment program. Works
+ * What the admin API does with DEP accounts, profiles and devices. Works
  * inside the caller's transaction; Apple's service is called by jobs after its commit.
  */
 export class DepAdministration {

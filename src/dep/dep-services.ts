@@ -59,7 +59,7 @@ export function createDepServices(deps: DepDeps): DepServices {
   const deviceTasks = { db: deps.db, accounts, queue: deps.jobs, jobs, logger: deps.logger };
   return {
     accounts,
-    devices: createDepDeviceActions(deps),
+    devices: new DepDeviceActions(deps),
     jobs,
     tokens: new DepTokens(deps),
     tasks: [
@@ -75,16 +75,20 @@ export function createDepServices(deps: DepDeps): DepServices {
 }
 
 /** Actions of an admin that Apple carries out; a job sends each after the commit. */
-export interface DepDeviceActions {
-  disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested>;
-  lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested>;
-}
+export class DepDeviceActions {
+  readonly #disowning: Disowning;
+  readonly #locks: ActivationLocks;
 
-export function createDepDeviceActions(deps: { box: SecretBox; jobs: JobQueue }): DepDeviceActions {
-  const disowning = new Disowning(deps.jobs);
-  const locks = new ActivationLocks(deps.box, deps.jobs);
-  return {
-    disown: (trx, request) => disowning.request(trx, request),
-    lock: (trx, request) => locks.request(trx, request),
-  };
+  constructor({ box, jobs }: { box: SecretBox; jobs: JobQueue }) {
+    this.#disowning = new Disowning(jobs);
+    this.#locks = new ActivationLocks(box, jobs);
+  }
+
+  disown(trx: Transaction, request: DisownRequest): Promise<DisownRequested> {
+    return this.#disowning.request(trx, request);
+  }
+
+  lock(trx: Transaction, request: ActivationLockRequest): Promise<ActivationLockRequested> {
+    return this.#locks.request(trx, request);
+  }
 }

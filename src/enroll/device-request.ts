@@ -39,17 +39,6 @@ export function productFacts(info: MachineInfo, { signer }: SignedDeviceInfo) {
 
 type PolicyServices = Pick<EnrollServices, 'db' | 'policy'>;
 
-/** With ENROLLMENT=link, devices known from DEP need no link. AppError 403 when closed. */
-async function isKnownToDep(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
-  policy.requireNotClosed();
-  if (policy.isOpen) return false;
-  try {
-    return (await findDepDevice(db.knex, serial)).is_known;
-  } catch (error) {
-    throw toAppError(error);
-  }
-}
-
 /** AppError enrollment_closed 403 unless the device is known from DEP or has a valid link. */
 export async function requireDeviceAllowed(
   { serial }: IdentifiedMachine,
@@ -69,4 +58,15 @@ export async function requireDeviceStillAllowed(
   const { isCounted = false, ...by } = admission;
   if (by.linkId === undefined && (await isKnownToDep(serial, services))) return;
   await services.policy.requireStillAllowed(by, { isCounted });
+}
+
+/** With ENROLLMENT=link, devices known from DEP need no link. AppError 403 when closed. */
+async function isKnownToDep(serial: string, { db, policy }: PolicyServices): Promise<boolean> {
+  policy.requireNotClosed();
+  if (policy.isOpen) return false;
+  try {
+    return (await findDepDevice(db.knex, serial)).is_known;
+  } catch (error) {
+    throw toAppError(error);
+  }
 }

@@ -15,32 +15,10 @@ export interface Admission {
   linkId?: number | undefined;
 }
 
-/** Who may enroll, by ENROLLMENT and the enrollment links. */
-export interface EnrollmentPolicy {
-  /**
-   * AppError enrollment_closed 403 with the reason. A `token` must be that of a usable link, even if
-   * enrollment is open.
-   */
-  requireAllowed(token: string | undefined): Promise<Admission>;
-  /**
-   * Checks an earlier admission again. `isCounted`: its use of the link has been counted since.
-   * AppError enrollment_closed 403.
-   */
-  requireStillAllowed(admitted: Admission, options?: { isCounted?: boolean }): Promise<void>;
-  /** For devices that need no link, as an admin has registered them. AppError 403 when closed. */
-  requireNotClosed(): void;
-  /** Whether unknown devices may enroll. */
-  isOpen: boolean;
-}
-
 /** Longer than any token of ours. */
 const MAX_TOKEN_CHARS = 200;
 
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator';
-
-function closed(message: string): AppError {
-  return new AppError('enrollment_closed', 403, message);
-}
 
 const LINK_FAULTS = {
   usable: undefined,
@@ -50,36 +28,63 @@ const LINK_FAULTS = {
 };
 
 /** Why the link cannot be used now; undefined if it can. */
-export function linkFault(link: EnrollmentLinkRow, now = new Date()): string | undefined {
+function linkFault(link: EnrollmentLinkRow, now = new Date()): string | undefined {
   return LINK_FAULTS[linkStatus(link, now)];
 }
 
-export function createEnrollmentPolicy(deps: {
-  db: Database;
-  policy: Config['enrollment'];
-}): EnrollmentPolicy {
-  const { db, policy } = deps;
-  const refuseClosed = () => {
-    if (policy === 'closed') throw closed('enrollment is closed on this server');
-  };
-  return {
-    isOpen: policy === 'open',
-    requireNotClosed: refuseClosed,
-    async requireAllowed(token) {
-      refuseClosed();
-      if (token !== undefined && token !== '') return { linkId: await usableLink(db, token) };
-      if (policy === 'open') return {};
-      throw closed(NEEDS_LINK);
-    },
-    async requireStillAllowed({ linkId }, { isCounted = false } = {}) {
-      refuseClosed();
-      if (linkId === undefined) {
-        if (policy !== 'open') throw closed(NEEDS_LINK);
-        return;
-      }
-      requireUsable(await read(() => findLink(db.knex, linkId)), isCounted);
-    },
-  };
+/** Who may enroll, by ENROLLMENT and the enrollment links. */
+export class EnrollmentPolicy {
+  readonly #db: Database;
+  readonly #policy: Config['enrollment'];
+
+  constructor({ db, policy }: { db: Database; policy: Config['enrollment'] }) {
+    this.#db = db;
+    this.#policy = policy;
+  }
+
+  /** Whether unknown devices may enroll. */
+  get isOpen(): boolean {
+    return this.#policy === 'open';
+  }
+
+  /**
+   * AppError enrollment_closed 403 with the reason. A `token` must be that of a usable link, even if
+   * enrollment is open.
+   */
+  async requireAllowed(token: string | undefined): Promise<Admission> {
+    this.requireNotClosed();
+    if (token !== undefined && token !== '') return { linkId: await usableLink(this.#db, token) };
+    if (this.isOpen) return {};
+    throw closed(NEEDS_LINK);
+  }
+
+  /**
+   * Checks an earlier admission again. `isCounted`: its use of the link has been counted since.
+   * AppError enrollment_closed 403.
+   */
+  async requireStillAllowed({ linkId }: Admission, { isCounted = false } = {}): Promise<void> {
+    this.requireNotClosed();
+    if (linkId === undefined) {
+      if (!this.isOpen) throw closed(NEEDS_LINK);
+      return;
+    }
+    requireUsable(await read(() => findLink(this.#db.knex, linkId)), isCounted);
+  }
+
+  /** For devices that need no link, as an admin has registered them. AppError 403 when closed. */
+  requireNotClosed(): void {
+    if (this.#policy === 'closed') throw closed('enrollment is closed on this server');
+  }
+}
+
+function closed(message: string): AppError {
+  return new AppError('enrollment_closed', 403, message);
+}
+
+async function usableLink({ knex }: Database, token: string): Promise<number> {
+  const isOurs = token.length <= MAX_TOKEN_CHARS;
+  const link = isOurs ? await read(() => findLinkByToken(knex, token)) : undefined;
+  return requireUsable(link).id;
 }
 
 function requireUsable(link: EnrollmentLinkRow | undefined, isCounted = false): EnrollmentLinkRow {
@@ -87,12 +92,6 @@ function requireUsable(link: EnrollmentLinkRow | undefined, isCounted = false): 
   const fault = linkFault(isCounted ? { ...link, max_uses: null } : link);
   if (fault !== undefined) throw closed(fault);
   return link;
-}
-
-async function usableLink({ knex }: Database, token: string): Promise<number> {
-  const isOurs = token.length <= MAX_TOKEN_CHARS;
-  const link = isOurs ? await read(() => findLinkByToken(knex, token)) : undefined;
-  return requireUsable(link).id;
 }
 
 async function read<T>(work: () => Promise<T>): Promise<T> {

@@ -23,14 +23,20 @@ export function queryText(req: Request, name: string): string | undefined {
 }
 
 /** Signs profiles for devices. */
-export interface ProfileSigner {
-  /** CMS SignedData around the profile, certificates of the chain included. */
-  sign(profile: Buffer): Buffer;
-}
+export class ProfileSigner {
+  readonly #signer: BuildSignedDataOptions['signer'];
+  readonly #chain: NonNullable<BuildSignedDataOptions['certificates']>;
 
-export function createProfileSigner(
-  signer: BuildSignedDataOptions['signer'],
-  chain: BuildSignedDataOptions['certificates'] = [],
-): ProfileSigner {
-  return { sign: (content) => buildSignedData({ content, signer, certificates: chain }) };
+  constructor(
+    signer: BuildSignedDataOptions['signer'],
+    chain: BuildSignedDataOptions['certificates'] = [],
+  ) {
+    this.#signer = signer;
+    this.#chain = chain;
+  }
+
+  /** CMS SignedData around the profile, certificates of the chain included. */
+  sign(profile: Buffer): Buffer {
+    return buildSignedData({ content: profile, signer: this.#signer, certificates: this.#chain });
+  }
 }

@@ -8,6 +8,7 @@ import type { EnrollServices } from './services.js';
 
 /** The certificates of Apple's chain take some kilobytes. */
 const MAX_BODY = 64 * 1024;
+
 const MAX_CONTENT = 16 * 1024;
 
 /** What a device sent and signed; the trust in its signer is not checked yet. */
@@ -16,22 +17,6 @@ export interface SignedDeviceInfo {
   signer: ParsedCertificate;
   /** The other certificates in the message. */
   chain: ParsedCertificate[];
-}
-
-/** One message for every invalid signature; the cause is logged. */
-function refused(cause: unknown): AppError {
-  return new AppError('invalid_signature', 400, 'the signature of the device is not valid', {
-    cause,
-  });
-}
-
-function verify(der: Buffer): VerifiedSignedData {
-  try {
-    return verifySignedData({ der });
-  } catch (error) {
-    if (!(error instanceof AppError)) throw error;
-    throw refused(error);
-  }
 }
 
 /**
@@ -88,4 +73,20 @@ export function refuseChallengeAnswer({ challenge }: MachineInfo): void {
     403,
     'the device signed the answer to a challenge of a Profile Service',
   );
+}
+
+function verify(der: Buffer): VerifiedSignedData {
+  try {
+    return verifySignedData({ der });
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    throw refused(error);
+  }
+}
+
+/** One message for every invalid signature; the cause is logged. */
+function refused(cause: unknown): AppError {
+  return new AppError('invalid_signature', 400, 'the signature of the device is not valid', {
+    cause,
+  });
 }

@@ -15,27 +15,6 @@ export function createTrustRoutes(services: EnrollServices): Router {
   return router;
 }
 
-/** Unsigned: a device that needs it does not trust this server's signature yet. */
-async function sendTrustProfile(res: Response, services: EnrollServices): Promise<void> {
-  const { db, caCertificates, tlsChain, publicUrl } = services;
-  const [organization, trusted] = await Promise.all([
-    readOrganization(db.knex),
-    tlsTrust(db, tlsChain()),
-  ]).catch((error: unknown) => {
-    throw toAppError(error);
-  });
-  const profile = buildTrustProfile({
-    organization,
-    caCertificates: caCertificates(),
-    uuidSeed: `trust ${publicUrl}`,
-    tlsCertificates: trusted.map((one) => ({ der: one.der, isRoot: isSelfSigned(one) })),
-  });
-  res.setHeader('Content-Type', 'application/x-apple-aspen-config');
-  res.setHeader('Content-Disposition', 'attachment; filename="trust.mobileconfig"');
-  res.setHeader('Cache-Control', 'no-store');
-  res.end(profile);
-}
-
 type AnchorServices = Pick<EnrollServices, 'db' | 'caCertificates' | 'tlsChain' | 'publicUrl'>;
 
 /**
@@ -58,4 +37,25 @@ export function sendAnchorCertificates(services: AnchorServices): RequestHandler
     });
     res.json(anchors.map((der) => der.toString('base64')));
   };
+}
+
+/** Unsigned: a device that needs it does not trust this server's signature yet. */
+async function sendTrustProfile(res: Response, services: EnrollServices): Promise<void> {
+  const { db, caCertificates, tlsChain, publicUrl } = services;
+  const [organization, trusted] = await Promise.all([
+    readOrganization(db.knex),
+    tlsTrust(db, tlsChain()),
+  ]).catch((error: unknown) => {
+    throw toAppError(error);
+  });
+  const profile = buildTrustProfile({
+    organization,
+    caCertificates: caCertificates(),
+    uuidSeed: `trust ${publicUrl}`,
+    tlsCertificates: trusted.map((one) => ({ der: one.der, isRoot: isSelfSigned(one) })),
+  });
+  res.setHeader('Content-Type', 'application/x-apple-aspen-config');
+  res.setHeader('Content-Disposition', 'attachment; filename="trust.mobileconfig"');
+  res.setHeader('Cache-Control', 'no-store');
+  res.end(profile);
 }

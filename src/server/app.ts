@@ -18,7 +18,7 @@ import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
 import { createDepRouter, createServiceConfigRouter } from '../enroll/automated/routes.js';
-import { createEnrollmentPolicy } from '../enroll/enrollment-policy.js';
+import { EnrollmentPolicy } from '../enroll/enrollment-policy.js';
 import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createEnrollRouter } from '../enroll/router.js';
 import type { ProfileSigner } from '../enroll/send-profile.js';
@@ -224,7 +224,7 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
     ...{ config, db, box, logger, challenges, bodies, factoryCas: deps.factoryCas },
     ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
     otaChallenges: new EnrollmentChallenges({ box, surface: 'ota' }),
-    policy: createEnrollmentPolicy({ db, policy: config.enrollment }),
+    policy: new EnrollmentPolicy({ db, policy: config.enrollment }),
     caCertificates: () => [authorities.current.certificate.der],
   };
   app.use(createDiscoveryRouter(services));

@@ -17,7 +17,7 @@ import { ChangeFeed } from '../db/processes/change-feed.js';
 import { createDepServices } from '../dep/dep-services.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
-import { createProfileSigner, type ProfileSigner } from '../enroll/send-profile.js';
+import { ProfileSigner } from '../enroll/send-profile.js';
 import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
 import {
@@ -99,7 +99,7 @@ export interface Container {
 
 /** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
 function currentSigner({ current }: TlsCertificates): ProfileSigner | undefined {
-  return current && createProfileSigner(current, current.chain);
+  return current && new ProfileSigner(current, current.chain);
 }
 
 /** Empty over plain HTTP. */

@@ -84,14 +84,6 @@ export async function storeDisowned(
   await trx.raw(DISOWNED, { ids, results, failures });
 }
 
-function errorColumns(about: string): string {
-  const isCleared = `starts_with(x.last_error, '${about}')`;
-  return `last_error = case when o.failure is not null then '${about}' || o.failure
-    when ${isCleared} then null else x.last_error end,
-  last_error_at = case when o.failure is not null then now()
-    when ${isCleared} then null else x.last_error_at end`;
-}
-
 /** A row of `dep_devices` with what an activation lock needs. */
 export interface LockableRow {
   id: number;
@@ -137,4 +129,12 @@ export async function storeActivationLock(
   outcome: DeviceActionOutcome,
 ): Promise<void> {
   await trx.raw(LOCKED, { ...outcome });
+}
+
+function errorColumns(about: string): string {
+  const isCleared = `starts_with(x.last_error, '${about}')`;
+  return `last_error = case when o.failure is not null then '${about}' || o.failure
+    when ${isCleared} then null else x.last_error end,
+  last_error_at = case when o.failure is not null then now()
+    when ${isCleared} then null else x.last_error_at end`;
 }

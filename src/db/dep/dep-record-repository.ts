@@ -78,13 +78,6 @@ from devices d, dep_profiles p
 where r.id = any(:ids::bigint[]) and d.id = r.device_id and p.id = d.dep_profile_id
   and p.dep_account_id = r.dep_account_id`;
 
-async function restoreProfiles(trx: Transaction, ids: readonly number[]): Promise<void> {
-  const defaults = trx('dep_devices').whereIn('id', [...ids]);
-  const byDefault = await defaults.where({ by_default: true }).pluck<number[]>('id');
-  await trx.raw(RESTORE_PROFILES, { ids: [...ids] });
-  await trx.raw(MARK_DEFAULTS, { ids: byDefault });
-}
-
 /**
  * For serial numbers whose device row was deleted: links an existing row with the same serial number
  * or creates one, and restores the profile Apple has. Sets is_dep again where it was cleared. Returns
@@ -104,4 +97,11 @@ export async function repairDeviceRecords(
   await trx.raw(MARK, { ids });
   await restoreProfiles(trx, ids);
   return marked + linked + made;
+}
+
+async function restoreProfiles(trx: Transaction, ids: readonly number[]): Promise<void> {
+  const defaults = trx('dep_devices').whereIn('id', [...ids]);
+  const byDefault = await defaults.where({ by_default: true }).pluck<number[]>('id');
+  await trx.raw(RESTORE_PROFILES, { ids: [...ids] });
+  await trx.raw(MARK_DEFAULTS, { ids: byDefault });
 }

@@ -57,7 +57,9 @@ export async function findSerials(
 
 /** Columns about the device itself, which Apple may leave out, and about its profile. */
 const OWN = ['description', 'color', 'asset_tag', 'os', 'device_family'];
+
 const ASSIGNED = ['device_assigned_by', 'device_assigned_date'];
+
 const PROFILE = ['profile_uuid', 'profile_status', 'profile_assign_time', 'profile_push_time'];
 
 const PAGE = `json_to_recordset(cast(:page as json)) as p (
@@ -65,28 +67,6 @@ const PAGE = `json_to_recordset(cast(:page as json)) as p (
   os text, device_family text, device_assigned_by text, device_assigned_date timestamptz,
   profile_uuid text, profile_status text, profile_assign_time timestamptz,
   profile_push_time timestamptz, op_type text, op_date timestamptz)`;
-
-function pageOf(listings: readonly DepListing[], deviceIds: ReadonlyMap<string, number>) {
-  const rows = listings.map((listing) => ({
-    serial_number: listing.serialNumber,
-    device_id: deviceIds.get(listing.serialNumber),
-    model: listing.model,
-    description: listing.description,
-    color: listing.color,
-    asset_tag: listing.assetTag,
-    os: listing.os,
-    device_family: listing.deviceFamily,
-    device_assigned_by: listing.deviceAssignedBy,
-    device_assigned_date: listing.deviceAssignedDate,
-    profile_uuid: listing.profileUuid,
-    profile_status: listing.profileStatus,
-    profile_assign_time: listing.profileAssignTime,
-    profile_push_time: listing.profilePushTime,
-    op_type: listing.opType,
-    op_date: listing.opDate,
-  }));
-  return JSON.stringify(rows);
-}
 
 const MIRRORED = ['model', ...OWN, ...ASSIGNED, ...PROFILE];
 
@@ -98,18 +78,6 @@ insert into devices (serial_number, is_dep, enrollment_state, ${MIRRORED.join(',
 select p.serial_number, true, 'dep', ${MIRRORED.map((name) => `p.${name}`).join(', ')}
 from ${PAGE}
 returning id, serial_number`;
-
-/** Creates devices for serial numbers without one. Returns [serial number, id] pairs. */
-async function insertRecords(
-  trx: Transaction,
-  listings: readonly DepListing[],
-): Promise<[string, number][]> {
-  if (listings.length === 0) return [];
-  const page = pageOf(listings, new Map());
-  type Rows = { rows: { id: number; serial_number: string }[] };
-  const { rows } = await trx.raw<Rows>(INSERT_RECORDS, { page });
-  return rows.map(({ id, serial_number }) => [serial_number, id]);
-}
 
 /** SQL: the row was assigned after the page was requested, so it is newer than the page. */
 const IS_OLDER = 'coalesce(x.assignment_at >= cast(:askedAt as timestamptz), false)';
@@ -209,4 +177,38 @@ export async function storeListings(
 /** Until the transaction ends, no other account's sync creates devices. */
 export async function lockSerials(trx: Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?, ?)', SERIAL_LOCK);
+}
+
+function pageOf(listings: readonly DepListing[], deviceIds: ReadonlyMap<string, number>) {
+  const rows = listings.map((listing) => ({
+    serial_number: listing.serialNumber,
+    device_id: deviceIds.get(listing.serialNumber),
+    model: listing.model,
+    description: listing.description,
+    color: listing.color,
+    asset_tag: listing.assetTag,
+    os: listing.os,
+    device_family: listing.deviceFamily,
+    device_assigned_by: listing.deviceAssignedBy,
+    device_assigned_date: listing.deviceAssignedDate,
+    profile_uuid: listing.profileUuid,
+    profile_status: listing.profileStatus,
+    profile_assign_time: listing.profileAssignTime,
+    profile_push_time: listing.profilePushTime,
+    op_type: listing.opType,
+    op_date: listing.opDate,
+  }));
+  return JSON.stringify(rows);
+}
+
+/** Creates devices for serial numbers without one. Returns [serial number, id] pairs. */
+async function insertRecords(
+  trx: Transaction,
+  listings: readonly DepListing[],
+): Promise<[string, number][]> {
+  if (listings.length === 0) return [];
+  const page = pageOf(listings, new Map());
+  type Rows = { rows: { id: number; serial_number: string }[] };
+  const { rows } = await trx.raw<Rows>(INSERT_RECORDS, { page });
+  return rows.map(({ id, serial_number }) => [serial_number, id]);
 }

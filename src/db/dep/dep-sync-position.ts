@@ -56,21 +56,6 @@ export function positionOf(
 const IS_OURS = `a.id = :accountId and a.sync_owner = :owner and a.sync_lease_until > now()
   and a.cursor is not distinct from cast(:cursor as text) and a.consumer_key = :consumerKey`;
 
-/** Updates the row and renews the lease if the sync is still at `from`; else returns undefined. */
-async function advance(
-  trx: Transaction,
-  from: SyncPosition,
-  change: { set: string; values?: Record<string, Knex.RawBinding> },
-): Promise<SyncPosition | undefined> {
-  const { accountId, owner, consumerKey, cursor } = from;
-  const { rows } = await trx.raw<{ rows: PositionRow[] }>(
-    `update dep_accounts a set ${change.set}, sync_lease_until = ${LEASE}
-     where ${IS_OURS} returning ${POSITION}`,
-    { ...change.values, accountId, owner, consumerKey, cursor },
-  );
-  return rows[0] && positionOf(from, rows[0]);
-}
-
 export interface PageEnd {
   cursor: string;
   moreToFollow: boolean;
@@ -147,4 +132,19 @@ export function rowOf(accountId: string): string {
     where x.dep_account_id = ${accountId} and x.serial_number = p.serial_number
     limit 1
   ) x on true`;
+}
+
+/** Updates the row and renews the lease if the sync is still at `from`; else returns undefined. */
+async function advance(
+  trx: Transaction,
+  from: SyncPosition,
+  change: { set: string; values?: Record<string, Knex.RawBinding> },
+): Promise<SyncPosition | undefined> {
+  const { accountId, owner, consumerKey, cursor } = from;
+  const { rows } = await trx.raw<{ rows: PositionRow[] }>(
+    `update dep_accounts a set ${change.set}, sync_lease_until = ${LEASE}
+     where ${IS_OURS} returning ${POSITION}`,
+    { ...change.values, accountId, owner, consumerKey, cursor },
+  );
+  return rows[0] && positionOf(from, rows[0]);
 }

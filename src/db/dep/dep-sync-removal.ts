@@ -92,21 +92,6 @@ from (
 ) o
 where d.id = o.device_id`;
 
-async function showOtherAccounts(
-  trx: Transaction,
-  accountId: number,
-  devices: number[],
-): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: OtherRow[] }>(OTHERS, [devices, accountId]);
-  const receivingAccounts = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
-  if (receivingAccounts.length === 0) return [];
-  await trx.raw(SHOW_OTHER, [accountId, receivingAccounts.map(({ device_id }) => device_id)]);
-  // The trigger treated the cleared profile as unassigned by an admin.
-  const states = rows.map(({ state }) => state);
-  await restoreAssignments(trx, states);
-  return [...new Set(receivingAccounts.map(({ dep_account_id }) => dep_account_id))];
-}
-
 const UNLISTED = `
 select x.id, x.serial_number from dep_devices x
 where x.dep_account_id = ? and x.removed_at is null and x.listed_at is not null
@@ -150,4 +135,19 @@ export async function countUnlisted(
 ): Promise<FetchTotals> {
   const { rows } = await knex.raw<{ rows: FetchTotals[] }>(COUNT, { accountId, fetchNumber });
   return rows[0] ?? { known: 0, missing: 0, suspected: 0 };
+}
+
+async function showOtherAccounts(
+  trx: Transaction,
+  accountId: number,
+  devices: number[],
+): Promise<number[]> {
+  const { rows } = await trx.raw<{ rows: OtherRow[] }>(OTHERS, [devices, accountId]);
+  const receivingAccounts = rows.filter(({ dep_account_id }) => dep_account_id !== accountId);
+  if (receivingAccounts.length === 0) return [];
+  await trx.raw(SHOW_OTHER, [accountId, receivingAccounts.map(({ device_id }) => device_id)]);
+  // The trigger treated the cleared profile as unassigned by an admin.
+  const states = rows.map(({ state }) => state);
+  await restoreAssignments(trx, states);
+  return [...new Set(receivingAccounts.map(({ dep_account_id }) => dep_account_id))];
 }

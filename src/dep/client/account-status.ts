@@ -17,14 +17,9 @@ const STATUS: { [kind in DepError['kind']]?: DepAccountStatus } = {
   unreachable: 'unreachable',
   lab_off: 'lab_off',
 };
+
 /** The path of the call that fails only because of the token. */
 const ACCOUNT = '/account';
-
-/** undefined: the error is about the request, not about the account. */
-function statusOf({ kind, text }: DepError, path: string): DepAccountStatus | undefined {
-  const isAboutAccount = path === ACCOUNT || REFUSES_SERVER.test(text);
-  return STATUS[kind] ?? (kind === 'refused' && isAboutAccount ? 'error' : undefined);
-}
 
 /** Writes the outcome of calls to `dep_accounts.status`. */
 export class AccountStatus {
@@ -74,6 +69,7 @@ export class AccountStatus {
 
 const PORTAL =
   'Apple Business Manager (business.apple.com) or Apple School Manager (school.apple.com)';
+
 const RENEW = `Sign in to ${PORTAL} as an administrator, open Preferences, choose this server under \
 device management services, download its server token and upload it with POST /dep/stoken/upload`;
 
@@ -88,13 +84,21 @@ is deleted there, or when the administrator who made it leaves or changes the pa
     "See Apple's message in status_text and the log. Update this server if there is a newer version.",
 };
 
-/** For lab tokens while the lab is off, and Apple's tokens while it is on. */
-function labAdvice({ message }: DepError): string {
-  return message.startsWith('the lab is on')
-    ? `Start the server with LAB=off to use this account. To try the lab, start the server with \
-another DATA_DIR or DATABASE_URL: the lab does not start beside an Apple account.`
-    : `Start the server with LAB=on to use this account, or delete it \
-(DELETE /api/v1/dep/accounts/ID): it works with the lab only.`;
+/** What an admin should do, and where; null if nothing is wrong. */
+export function adviceFor(status: DepAccountStatus, error: DepError): string | null {
+  if (status === 'unreachable') return unreachableAdvice(error);
+  if (status === 'lab_off') return labAdvice(error);
+  if (error.message.startsWith('the clock of this server')) {
+    const message = error.message.replace(/^the/, 'The');
+    return `${message}. Correct it, best by NTP; then sync again.`;
+  }
+  return ADVICE[status] ?? null;
+}
+
+/** undefined: the error is about the request, not about the account. */
+function statusOf({ kind, text }: DepError, path: string): DepAccountStatus | undefined {
+  const isAboutAccount = path === ACCOUNT || REFUSES_SERVER.test(text);
+  return STATUS[kind] ?? (kind === 'refused' && isAboutAccount ? 'error' : undefined);
 }
 
 function unreachableAdvice({ message }: DepError): string {
@@ -106,13 +110,11 @@ for another service name its CA in DEP_CA_FILE.`;
 supported), and DEP_HOST or the account's url if set. Retried automatically.`;
 }
 
-/** What an admin should do, and where; null if nothing is wrong. */
-export function adviceFor(status: DepAccountStatus, error: DepError): string | null {
-  if (status === 'unreachable') return unreachableAdvice(error);
-  if (status === 'lab_off') return labAdvice(error);
-  if (error.message.startsWith('the clock of this server')) {
-    const message = error.message.replace(/^the/, 'The');
-    return `${message}. Correct it, best by NTP; then sync again.`;
-  }
-  return ADVICE[status] ?? null;
+/** For lab tokens while the lab is off, and Apple's tokens while it is on. */
+function labAdvice({ message }: DepError): string {
+  return message.startsWith('the lab is on')
+    ? `Start the server with LAB=off to use this account. To try the lab, start the server with \
+another DATA_DIR or DATABASE_URL: the lab does not start beside an Apple account.`
+    : `Start the server with LAB=on to use this account, or delete it \
+(DELETE /api/v1/dep/accounts/ID): it works with the lab only.`;
 }

@@ -49,6 +49,27 @@ export async function readToken(
   };
 }
 
+/** Why the token must not be used, without asking Apple; undefined if it may. */
+export function tokenFailure(
+  { expiry, isLab, base }: AccountToken,
+  { isLabOn, now }: { isLabOn: boolean; now: number },
+): DepError | undefined {
+  if (isLab !== isLabOn) {
+    const message = isLab
+      ? 'the token is of the lab, which is off'
+      : "the lab is on, and the token is Apple's: no request is sent";
+    return new DepError('lab_off', message);
+  }
+  if (expiry !== null && expiry.getTime() <= now) {
+    return new DepError('token_expired', `the token has expired at ${expiry.toISOString()}`);
+  }
+  if (!serviceUrl.safeParse(base).success) {
+    const message = 'the url of the account must be https (http for loopback only)';
+    return new DepError('unreachable', message);
+  }
+  return undefined;
+}
+
 function open(
   box: SecretBox,
   row: DepTokenRecord,
@@ -69,25 +90,4 @@ function requireWholeToken(
     throw new AppError('no_dep_account', 409, message);
   }
   return { consumerKey, consumerSecret, accessToken, accessSecret };
-}
-
-/** Why the token must not be used, without asking Apple; undefined if it may. */
-export function tokenFailure(
-  { expiry, isLab, base }: AccountToken,
-  { isLabOn, now }: { isLabOn: boolean; now: number },
-): DepError | undefined {
-  if (isLab !== isLabOn) {
-    const message = isLab
-      ? 'the token is of the lab, which is off'
-      : "the lab is on, and the token is Apple's: no request is sent";
-    return new DepError('lab_off', message);
-  }
-  if (expiry !== null && expiry.getTime() <= now) {
-    return new DepError('token_expired', `the token has expired at ${expiry.toISOString()}`);
-  }
-  if (!serviceUrl.safeParse(base).success) {
-    const message = 'the url of the account must be https (http for loopback only)';
-    return new DepError('unreachable', message);
-  }
-  return undefined;
 }

@@ -1,7 +1,9 @@
 import type { ServiceAnswer } from './exchange.js';
 
 const MAX_LENGTH = 500;
+
 const MAX_PARSED = 4_096;
+
 /** Members of a JSON answer that hold the error text. */
 const MEMBERS = ['code', 'error', 'errorCode', 'message', 'error_description', 'errors'];
 
@@ -14,25 +16,6 @@ export function tidy(text: string): string {
 /** Whether the body is HTML, which comes from a proxy or another server, not from Apple's service. */
 export function isHtmlPage({ body }: ServiceAnswer): boolean {
   return body.trimStart().startsWith('<');
-}
-
-function fromJson(value: unknown, depth: number): string[] {
-  if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null || depth === 0) return [];
-  const parts: unknown[] = Array.isArray(value)
-    ? value
-    : MEMBERS.map((name) => (value as Record<string, unknown>)[name]);
-  return parts.slice(0, MEMBERS.length).flatMap((part) => fromJson(part, depth - 1));
-}
-
-function bodyText(body: string): string {
-  const text = body.slice(0, MAX_PARSED).trim();
-  if (!/^["{[]/.test(text)) return text;
-  try {
-    return fromJson(JSON.parse(text), 3).join(': ');
-  } catch {
-    return text.replace(/^"|"$/g, '');
-  }
 }
 
 /**
@@ -52,9 +35,29 @@ export function oauthChallenge({ headers }: ServiceAnswer): string {
 
 /** Bidirectional marks, joiners, tags: invisible, and some make a text read as another. */
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]+/gu;
+
 const NOT_TEXT = /[\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
 /** The text on one line without invisible characters, some of which PostgreSQL rejects. */
 export function visibleText(text: string): string {
   return text.replace(INVISIBLE, '').replace(NOT_TEXT, ' ').trim();
+}
+
+function bodyText(body: string): string {
+  const text = body.slice(0, MAX_PARSED).trim();
+  if (!/^["{[]/.test(text)) return text;
+  try {
+    return fromJson(JSON.parse(text), 3).join(': ');
+  } catch {
+    return text.replace(/^"|"$/g, '');
+  }
+}
+
+function fromJson(value: unknown, depth: number): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null || depth === 0) return [];
+  const parts: unknown[] = Array.isArray(value)
+    ? value
+    : MEMBERS.map((name) => (value as Record<string, unknown>)[name]);
+  return parts.slice(0, MEMBERS.length).flatMap((part) => fromJson(part, depth - 1));
 }

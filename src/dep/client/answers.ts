@@ -4,14 +4,12 @@ import type { AccountDetail, DevicePage, ListedDevice, SerialResults } from './d
 
 // Lenient: a missing or malformed member becomes null, since one bad member must not lose a page.
 const anything = z.unknown().optional();
-const text = anything.transform(readText);
-const date = anything.transform(readDate);
-const uuid = anything.transform(readUuid);
 
-/** null for any other value. */
-function oneOf<const T extends string>(...words: T[]) {
-  return anything.transform((value) => words.find((word) => word === value) ?? null);
-}
+const text = anything.transform(readText);
+
+const date = anything.transform(readDate);
+
+const uuid = anything.transform(readUuid);
 
 /** undefined for a body that is not JSON. */
 export function readJson(body: string): unknown {
@@ -23,6 +21,7 @@ export function readJson(body: string): unknown {
 }
 
 const SERIAL = /^[\x21-\x7e]{1,64}$/;
+
 const MAX_CURSOR = 4_096;
 
 const DEVICE = z.object({
@@ -50,28 +49,6 @@ const PAGE = z.object({
   more_to_follow: z.boolean(),
   fetched_until: date,
 });
-
-function listedDevice(device: z.infer<typeof DEVICE>): ListedDevice {
-  const { model, description, color, os } = device;
-  const hasProfile = device.profile_status !== 'empty' && device.profile_status !== 'removed';
-  return {
-    serialNumber: device.serial_number,
-    model,
-    description,
-    color,
-    os,
-    assetTag: device.asset_tag,
-    deviceFamily: device.device_family,
-    deviceAssignedBy: device.device_assigned_by,
-    deviceAssignedDate: device.device_assigned_date,
-    profileUuid: hasProfile ? device.profile_uuid : null,
-    profileStatus: device.profile_status,
-    profileAssignTime: device.profile_assign_time,
-    profilePushTime: device.profile_push_time,
-    opType: device.op_type,
-    opDate: device.op_date,
-  };
-}
 
 /** undefined for a value that is not a page. Devices without a usable serial number are skipped. */
 export function readPage(value: unknown): DevicePage | undefined {
@@ -133,6 +110,7 @@ const RESULTS = z.object({
   ),
   retry_after_seconds: z.number().min(0).max(86_400).optional().catch(undefined),
 });
+
 const MAX_RESULT = 100;
 
 /** Results by serial number; serial numbers that Apple leaves out are missing. */
@@ -156,6 +134,7 @@ export function readLock(value: unknown, serialNumber: string): SerialResults | 
 }
 
 const MAX_TEXT = 1_000;
+
 /** Years that JavaScript and PostgreSQL both accept. */
 const DATE = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\d(T|$)/;
 
@@ -164,6 +143,11 @@ export function readText(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const text = visibleText(value.slice(0, MAX_TEXT));
   return text === '' ? null : text;
+}
+
+/** In Apple's form: upper case without dashes. */
+export function writeUuid(uuid: string): string {
+  return uuid.replaceAll('-', '').toUpperCase();
 }
 
 /** An ISO 8601 date as Apple writes it; null for anything else. */
@@ -180,7 +164,29 @@ function readUuid(value: unknown): string | null {
   return digits.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 }
 
-/** In Apple's form: upper case without dashes. */
-export function writeUuid(uuid: string): string {
-  return uuid.replaceAll('-', '').toUpperCase();
+/** null for any other value. */
+function oneOf<const T extends string>(...words: T[]) {
+  return anything.transform((value) => words.find((word) => word === value) ?? null);
+}
+
+function listedDevice(device: z.infer<typeof DEVICE>): ListedDevice {
+  const { model, description, color, os } = device;
+  const hasProfile = device.profile_status !== 'empty' && device.profile_status !== 'removed';
+  return {
+    serialNumber: device.serial_number,
+    model,
+    description,
+    color,
+    os,
+    assetTag: device.asset_tag,
+    deviceFamily: device.device_family,
+    deviceAssignedBy: device.device_assigned_by,
+    deviceAssignedDate: device.device_assigned_date,
+    profileUuid: hasProfile ? device.profile_uuid : null,
+    profileStatus: device.profile_status,
+    profileAssignTime: device.profile_assign_time,
+    profilePushTime: device.profile_push_time,
+    opType: device.op_type,
+    opDate: device.op_date,
+  };
 }

@@ -6,13 +6,7 @@ import { AccountStatus } from './account-status.js';
 import { type AccountToken, readToken, tokenFailure } from './account-token.js';
 import type { DepAccount, DepAccounts, DepApi } from './dep-api.js';
 import { DepClient } from './dep-client.js';
-import {
-  createExchanges,
-  DEP_LIMITS,
-  type DepClock,
-  type DepLimits,
-  SYSTEM_CLOCK,
-} from './exchange.js';
+import { DEP_LIMITS, type DepClock, type DepLimits, Exchanges, SYSTEM_CLOCK } from './exchange.js';
 
 import { ServiceCalls } from './service-calls.js';
 import { DepSession } from './session.js';
@@ -33,14 +27,6 @@ export interface DepAccountsDeps {
   clock?: DepClock;
 }
 
-function isSameToken(one: AccountToken, other: AccountToken): boolean {
-  return (
-    one.consumerKey === other.consumerKey &&
-    one.accessToken === other.accessToken &&
-    one.base === other.base
-  );
-}
-
 /** Apple's DEP service for the accounts of the database. `close` aborts the calls under way. */
 export class StoredDepAccounts implements DepAccounts {
   readonly #deps: DepAccountsDeps;
@@ -53,7 +39,7 @@ export class StoredDepAccounts implements DepAccounts {
 
   constructor(deps: DepAccountsDeps) {
     const limits = { ...DEP_LIMITS, ...deps.limits };
-    const exchanges = createExchanges(limits, deps.ca);
+    const exchanges = new Exchanges(limits, deps.ca);
     this.#deps = deps;
     this.#clock = deps.clock ?? SYSTEM_CLOCK;
     this.#calls = new ServiceCalls({
@@ -113,4 +99,12 @@ export class StoredDepAccounts implements DepAccounts {
     this.#shared.set(token.id, shared);
     return shared;
   }
+}
+
+function isSameToken(one: AccountToken, other: AccountToken): boolean {
+  return (
+    one.consumerKey === other.consumerKey &&
+    one.accessToken === other.accessToken &&
+    one.base === other.base
+  );
 }

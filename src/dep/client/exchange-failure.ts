@@ -25,23 +25,6 @@ export class ExchangeFailure extends Error {
   }
 }
 
-/** If several addresses were tried, the first failure is reported. */
-function codeOf(error: unknown): string {
-  const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
-  if (typeof code === 'string') return code;
-  return errors === undefined ? '' : codeOf(errors[0]);
-}
-
-function isUntrusted(socket: Socket | undefined): boolean {
-  return socket instanceof TLSSocket && Boolean(socket.authorizationError);
-}
-
-function untrustedCertificate(code: string): string {
-  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
-    ? `shows a certificate for another name (${code}); DEP_HOST must be the name in it`
-    : `shows a certificate that is not trusted here (${code}); DEP_CA_FILE names the CA`;
-}
-
 const MESSAGES: Record<string, string> = {
   ENOTFOUND: 'has a name that does not resolve',
   EAI_AGAIN: 'has a name that does not resolve now',
@@ -67,4 +50,21 @@ export function connectionFailure(
   const message = MESSAGES[code] ?? 'cannot be reached';
   const detail = code || (error instanceof Error ? error.message : String(error));
   return new ExchangeFailure(`${message} (${detail})`, { mayHaveArrived, cause: error });
+}
+
+/** If several addresses were tried, the first failure is reported. */
+function codeOf(error: unknown): string {
+  const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
+  if (typeof code === 'string') return code;
+  return errors === undefined ? '' : codeOf(errors[0]);
+}
+
+function isUntrusted(socket: Socket | undefined): boolean {
+  return socket instanceof TLSSocket && Boolean(socket.authorizationError);
+}
+
+function untrustedCertificate(code: string): string {
+  return code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+    ? `shows a certificate for another name (${code}); DEP_HOST must be the name in it`
+    : `shows a certificate that is not trusted here (${code}); DEP_CA_FILE names the CA`;
 }

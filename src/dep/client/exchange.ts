@@ -25,12 +25,89 @@ export interface ServiceAnswer {
   body: string;
 }
 
-/** Sends one request and returns its answer, whatever its status. */
-export interface Exchanges {
+/** Sends requests over reused connections, and returns the answers whatever their status. */
+export class Exchanges {
+  readonly #limits: DepLimits;
+  readonly #http: HttpAgent;
+  readonly #https: HttpsAgent;
+
+  /** `ca`: PEM of the CAs to trust; undefined: Node's default CAs. */
+  constructor(limits: DepLimits, ca: string | undefined) {
+    const { sockets: maxSockets, idle: timeout } = limits;
+    // The agent applies the timeout to idle connections only.
+    const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };
+    this.#limits = limits;
+    this.#http = new HttpAgent(options);
+    this.#https = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ...(ca && { ca }) });
+  }
+
   /** Rejects with an ExchangeFailure, or with the signal's reason. */
-  send(request: ServiceRequest, signal: AbortSignal): Promise<ServiceAnswer>;
-  close(): void;
+  async send(request: ServiceRequest, signal: AbortSignal): Promise<ServiceAnswer> {
+    signal.throwIfAborted();
+    const call = this.#open(request, signal);
+    const watch = new CallWatch(call, this.#limits);
+    try {
+      call.end(request.body);
+      const [answer] = (await once(call, 'response')) as [IncomingMessage];
+      return await readBody(answer, watch, this.#limits.answerBytes);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw watch.failureOf(error);
+    } finally {
+      watch.stop();
+    }
+  }
+
+  close(): void {
+    this.#http.destroy();
+    this.#https.destroy();
+  }
+
+  #open({ method, url, headers, body }: ServiceRequest, signal: AbortSignal): ClientRequest {
+    const length = { 'Content-Length': String(Buffer.byteLength(body ?? '')) };
+    const settings = { method, signal, headers: { ...headers, ...(body !== undefined && length) } };
+    return url.protocol === 'https:'
+      ? requestHttps(url, { ...settings, agent: this.#https })
+      : requestHttp(url, { ...settings, agent: this.#http });
+  }
 }
+
+/** Milliseconds unless noted. */
+export interface DepLimits {
+  connect: number;
+  /** From the request to the last byte of the answer. */
+  answer: number;
+  /** Bytes of an answer; a page of 1000 devices has half a megabyte. */
+  answerBytes: number;
+  /** Total wait of one call for a service that answers 429 or 503. */
+  maxWait: number;
+  /** Connections to one service. */
+  sockets: number;
+  /** How long an unused connection is kept: firewalls drop idle connections silently. */
+  idle: number;
+}
+
+export const DEP_LIMITS: DepLimits = {
+  connect: 10_000,
+  answer: 60_000,
+  answerBytes: 16 * 1024 * 1024,
+  maxWait: 30_000,
+  sockets: 4,
+  idle: 15_000,
+};
+
+export interface DepClock {
+  now(): number;
+  /** Rejects once the signal is aborted. */
+  wait(milliseconds: number, signal: AbortSignal): Promise<void>;
+}
+
+export const SYSTEM_CLOCK: DepClock = {
+  now: () => Date.now(),
+  wait: async (milliseconds, signal) => {
+    await sleep(milliseconds, undefined, { signal });
+  },
+};
 
 /** Aborts a call that takes too long, and records whether the service may have received it. */
 class CallWatch {
@@ -104,79 +181,3 @@ async function readBody(
   const body = Buffer.concat(chunks).toString('utf8');
   return { status: answer.statusCode ?? 0, headers: answer.headers, body };
 }
-
-/** Reuses connections. `ca`: PEM of the CAs to trust; undefined: Node's default CAs. */
-export function createExchanges(limits: DepLimits, ca: string | undefined): Exchanges {
-  const { sockets: maxSockets, idle: timeout } = limits;
-  // The agent applies the timeout to idle connections only.
-  const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };
-  const plain = new HttpAgent(options);
-  const secure = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ...(ca && { ca }) });
-
-  const open = ({ method, url, headers, body }: ServiceRequest, signal: AbortSignal) => {
-    const length = { 'Content-Length': String(Buffer.byteLength(body ?? '')) };
-    const settings = { method, signal, headers: { ...headers, ...(body !== undefined && length) } };
-    return url.protocol === 'https:'
-      ? requestHttps(url, { ...settings, agent: secure })
-      : requestHttp(url, { ...settings, agent: plain });
-  };
-
-  return {
-    async send(request, signal) {
-      signal.throwIfAborted();
-      const call = open(request, signal);
-      const watch = new CallWatch(call, limits);
-      try {
-        call.end(request.body);
-        const [answer] = (await once(call, 'response')) as [IncomingMessage];
-        return await readBody(answer, watch, limits.answerBytes);
-      } catch (error) {
-        signal.throwIfAborted();
-        throw watch.failureOf(error);
-      } finally {
-        watch.stop();
-      }
-    },
-    close() {
-      plain.destroy();
-      secure.destroy();
-    },
-  };
-}
-
-/** Milliseconds unless noted. */
-export interface DepLimits {
-  connect: number;
-  /** From the request to the last byte of the answer. */
-  answer: number;
-  /** Bytes of an answer; a page of 1000 devices has half a megabyte. */
-  answerBytes: number;
-  /** Total wait of one call for a service that answers 429 or 503. */
-  maxWait: number;
-  /** Connections to one service. */
-  sockets: number;
-  /** How long an unused connection is kept: firewalls drop idle connections silently. */
-  idle: number;
-}
-
-export const DEP_LIMITS: DepLimits = {
-  connect: 10_000,
-  answer: 60_000,
-  answerBytes: 16 * 1024 * 1024,
-  maxWait: 30_000,
-  sockets: 4,
-  idle: 15_000,
-};
-
-export interface DepClock {
-  now(): number;
-  /** Rejects once the signal is aborted. */
-  wait(milliseconds: number, signal: AbortSignal): Promise<void>;
-}
-
-export const SYSTEM_CLOCK: DepClock = {
-  now: () => Date.now(),
-  wait: async (milliseconds, signal) => {
-    await sleep(milliseconds, undefined, { signal });
-  },
-};

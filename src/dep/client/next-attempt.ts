@@ -9,6 +9,7 @@ export interface NextAttempt {
 }
 
 const MINUTE = 60_000;
+
 const MAX_PAUSE = 30 * MINUTE;
 
 /** Failures that waiting does not end: an admin has to act. */
@@ -31,13 +32,10 @@ export async function nextAttemptAfter(
   return { at: new Date(now + pause) };
 }
 
-/** The account was deleted, or never had a token. */
-function isWithoutToken({ code }: AppError): boolean {
-  return code === 'no_dep_account' || code === 'not_found';
-}
-
 const FIRST_DELAY_MS = 30_000;
+
 const MAX_DELAY_MS = 900_000;
+
 const THROTTLED_DELAY_MS = 60_000;
 
 /**
@@ -53,4 +51,9 @@ export function nextSyncAttempt(
   if (kind !== 'unreachable') return undefined;
   const delay = Math.min(FIRST_DELAY_MS * 2 ** (attempt - 1), MAX_DELAY_MS);
   return retryAt ?? new Date(now + Math.round(delay * (1 - Math.random() / 4)));
+}
+
+/** The account was deleted, or never had a token. */
+function isWithoutToken({ code }: AppError): boolean {
+  return code === 'no_dep_account' || code === 'not_found';
 }

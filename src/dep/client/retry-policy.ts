@@ -2,9 +2,13 @@ import type { ServiceAnswer } from './exchange.js';
 import type { ExchangeFailure } from './exchange-failure.js';
 
 const MAX_REPEATS = 2;
+
 const FIRST_DELAY_MS = 1_000;
+
 const MAX_DELAY_MS = 8_000;
+
 const MIN_DELAY_MS = 1_000;
+
 const MAX_RETRY_AFTER_MS = 86_400_000;
 
 /** Milliseconds to wait by Retry-After: a number of seconds or a date (RFC 9110, 10.2.3). */
@@ -13,15 +17,6 @@ export function retryAfter({ headers }: ServiceAnswer, now: number): number | un
   const wait = /^\d{1,9}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
   if (Number.isNaN(wait)) return undefined;
   return Math.min(Math.max(wait, MIN_DELAY_MS), MAX_RETRY_AFTER_MS);
-}
-
-/** Between half of it and all of it. */
-function withJitter(milliseconds: number): number {
-  return Math.round(milliseconds * (1 - Math.random() / 2));
-}
-
-function growing(count: number): number {
-  return Math.min(FIRST_DELAY_MS * 2 ** count, MAX_DELAY_MS);
 }
 
 export interface RetryPolicyOptions {
@@ -69,4 +64,13 @@ export class RetryPolicy {
     this.#repeats += 1;
     return withJitter(growing(this.#repeats - 1));
   }
+}
+
+/** Between half of it and all of it. */
+function withJitter(milliseconds: number): number {
+  return Math.round(milliseconds * (1 - Math.random() / 2));
+}
+
+function growing(count: number): number {
+  return Math.min(FIRST_DELAY_MS * 2 ** count, MAX_DELAY_MS);
 }

@@ -1,31 +1,12 @@
 import { z } from 'zod';
 import { readJson } from './answers.js';
-import type { ServiceAnswer } from './exchange.js'; /** The session value that one call uses. */
+import type { ServiceAnswer } from './exchange.js';
+
+/** The session value that one call uses. */
 export interface SessionLease {
   value: string;
   /** Number of the login that opened the session. */
   login: number;
-}
-
-/** Rejects with the signal's reason when that comes first. */
-async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: aborted, reject } = withReject();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
-}
-
-function withReject(): { promise: Promise<never>; reject: (reason: unknown) => void } {
-  let reject: (reason: unknown) => void = () => undefined;
-  const promise = new Promise<never>((_, given) => {
-    reject = given;
-  });
-  return { promise, reject };
 }
 
 /** The session of one token, shared by all calls with it; one login at a time. */
@@ -75,6 +56,7 @@ export class DepSession {
 
 /** Characters that may occur in a header. */
 const VALUE = z.string().regex(/^[\x21-\x7e]{1,4096}$/);
+
 const ANSWER = z.object({ auth_session_token: VALUE });
 
 /** The session value of the answer to a login; undefined if it has none. */
@@ -85,4 +67,25 @@ export function sessionValue({ body }: ServiceAnswer): string | undefined {
 /** The next session value, which any answer may carry. */
 export function nextSessionValue({ headers }: ServiceAnswer): string | undefined {
   return VALUE.safeParse(headers['x-adm-auth-session']).data;
+}
+
+/** Rejects with the signal's reason when that comes first. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  signal.throwIfAborted();
+  const { promise: aborted, reject } = withReject();
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function withReject(): { promise: Promise<never>; reject: (reason: unknown) => void } {
+  let reject: (reason: unknown) => void = () => undefined;
+  const promise = new Promise<never>((_, given) => {
+    reject = given;
+  });
+  return { promise, reject };
 }

@@ -51,22 +51,8 @@ export function urlOf(profile: DepProfile, { enrollmentUrl }: DefinitionContext)
   return profile.follows_public_url ? enrollmentUrl : profile.url;
 }
 
-/**
- * A device with anchors trusts nothing else for the host of the url, so this server's anchors are
- * sent only if the url leads to this server.
- */
-function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
-  if (profile.anchor_certs !== null) return profile.anchor_certs;
-  const isHere = hasSameOrigin(urlOf(profile, context), context.enrollmentUrl);
-  return isHere ? inBase64(context.anchors) : [];
-}
-
 export function hasSameOrigin(url: string, other: string): boolean {
   return new URL(url).origin === new URL(other).origin;
-}
-
-function inBase64(certificates: readonly Buffer[]): string[] {
-  return certificates.map((der) => der.toString('base64'));
 }
 
 /** What the server itself contributes to definitions. */
@@ -77,4 +63,18 @@ export interface DefinitionContext {
   anchors: readonly Buffer[];
   /** DER of the certificates of computers that may supervise devices. */
   supervisors: readonly Buffer[];
+}
+
+/**
+ * A device with anchors trusts nothing else for the host of the url, so this server's anchors are
+ * sent only if the url leads to this server.
+ */
+function anchorsOf(profile: DepProfile, context: DefinitionContext): string[] {
+  if (profile.anchor_certs !== null) return profile.anchor_certs;
+  const isHere = hasSameOrigin(urlOf(profile, context), context.enrollmentUrl);
+  return isHere ? inBase64(context.anchors) : [];
+}
+
+function inBase64(certificates: readonly Buffer[]): string[] {
+  return certificates.map((der) => der.toString('base64'));
 }

@@ -113,14 +113,6 @@ export class ProfileDefinitions {
   }
 }
 
-function isStale(profile: DepProfileRow, context: DefinitionContext): boolean {
-  if (profile.status === 'failed') {
-    return Date.now() - (profile.status_at?.getTime() ?? 0) > FAILED_FOR_MS;
-  }
-  if (profile.status !== 'defined') return true;
-  return !isDefinedAs(profile, digestOf(definitionOf(profile, context)));
-}
-
 const PAYLOAD = z.object({ profileId: z.int() });
 
 /** Defines one profile at Apple. */
@@ -132,4 +124,12 @@ export function createDefineTask(
     parse: (payload) => PAYLOAD.parse(payload),
     run: ({ profileId }, { signal }) => definitions.define(profileId, signal),
   };
+}
+
+function isStale(profile: DepProfileRow, context: DefinitionContext): boolean {
+  if (profile.status === 'failed') {
+    return Date.now() - (profile.status_at?.getTime() ?? 0) > FAILED_FOR_MS;
+  }
+  if (profile.status !== 'defined') return true;
+  return !isDefinedAs(profile, digestOf(definitionOf(profile, context)));
 }

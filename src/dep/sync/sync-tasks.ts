@@ -39,24 +39,9 @@ interface ScheduleDeps {
 
 /** Jobs of one run start within this time. */
 const SPREAD_MS = 50_000;
+
 /** Between two accounts if there are few. */
 const GAP_MS = 2_000;
-
-/** Adds jobs for the syncs that are due, spread over a minute. */
-function createScheduleTask({ db, jobs, interval, isLabOn }: ScheduleDeps): Task<undefined> {
-  return scheduledTask({
-    name: 'dep.schedule',
-    schedule: '* * * * *',
-    run: () =>
-      inTransaction(db, async (trx) => {
-        const accounts = await claimSyncsDue(trx, { interval, isLab: isLabOn });
-        const gap = Math.min(GAP_MS, SPREAD_MS / Math.max(1, accounts.length));
-        for (const [index, accountId] of accounts.entries()) {
-          await jobs.sync(trx, accountId, { runAt: new Date(Date.now() + index * gap) });
-        }
-      }),
-  });
-}
 
 /**
  * Adds a job that syncs the account; `isFull`: it reads all devices again. AppError 404 unknown
@@ -74,4 +59,20 @@ export async function requestSync(
     throw new AppError('no_dep_account', 409, message);
   }
   await jobs.sync(trx, accountId);
+}
+
+/** Adds jobs for the syncs that are due, spread over a minute. */
+function createScheduleTask({ db, jobs, interval, isLabOn }: ScheduleDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'dep.schedule',
+    schedule: '* * * * *',
+    run: () =>
+      inTransaction(db, async (trx) => {
+        const accounts = await claimSyncsDue(trx, { interval, isLab: isLabOn });
+        const gap = Math.min(GAP_MS, SPREAD_MS / Math.max(1, accounts.length));
+        for (const [index, accountId] of accounts.entries()) {
+          await jobs.sync(trx, accountId, { runAt: new Date(Date.now() + index * gap) });
+        }
+      }),
+  });
 }

@@ -23,12 +23,35 @@ interface Sealed {
   recipients: EnvelopeRecipient[];
 }
 
-function invalidSmime(why: string, cause?: unknown): AppError {
-  const message =
-    `the file is not a readable S/MIME message (${why}). Upload the server token unchanged, as ` +
-    "downloaded from Apple's portal: a file whose name ends with .p7m";
-  return new AppError('invalid_smime', 422, message, { cause });
+/**
+ * Opens a server token of Apple's portal with the stored keys, those that the file names first.
+ * AppError 422 `invalid_smime`, `no_matching_key` or `invalid_token`.
+ */
+export async function openToken(
+  { db, box }: { db: Database; box: SecretBox },
+  file: Buffer,
+): Promise<OpenedToken> {
+  const { message, recipients } = readSealed(file);
+  const serials = recipients.flatMap((one) => ('serialHex' in one ? one.serialHex : []));
+  const rows = await listTokenKeys(db.knex, { serials, most: MAX_KEYS });
+  const keys = rows
+    .map((row) => ({ row, certificate: parseCertificate(row.der) }))
+    .map((key) => ({ ...key, isNamed: isNamed(key.certificate, recipients) }))
+    .sort((one, other) => Number(other.isNamed) - Number(one.isNamed));
+  for (const { row, certificate } of keys) {
+    const members = tryKey(message, certificate, { row, box });
+    if (members !== undefined) {
+      return { token: readDepToken(members), certificateId: row.certificate_id };
+    }
+    await setImmediate();
+  }
+  const named = keys.find((key) => key.isNamed);
+  throw named ? damagedToken(named.certificate) : noMatchingKey(recipients, rows);
 }
+
+const MAX_NAMED = 5;
+
+const MAX_LENGTH = 100;
 
 function readSealed(file: Buffer): Sealed {
   if (file.length === 0) throw invalidSmime('it is empty');
@@ -39,11 +62,6 @@ function readSealed(file: Buffer): Sealed {
     const why = file[0] === 0x7b ? 'it looks like JSON' : reasonOf(cause);
     throw invalidSmime(why, cause);
   }
-}
-
-function reasonOf(cause: unknown): string {
-  if (!(cause instanceof AppError)) throw cause;
-  return cause.message.replace(/^not an S\/MIME message: /, '');
 }
 
 function isNamed(certificate: ParsedCertificate, recipients: EnvelopeRecipient[]): boolean {
@@ -79,47 +97,25 @@ function damagedToken(certificate: ParsedCertificate): AppError {
   return new AppError('invalid_token', 422, message);
 }
 
-/**
- * Opens a server token of Apple's portal with the stored keys, those that the file names first.
- * AppError 422 `invalid_smime`, `no_matching_key` or `invalid_token`.
- */
-export async function openToken(
-  { db, box }: { db: Database; box: SecretBox },
-  file: Buffer,
-): Promise<OpenedToken> {
-  const { message, recipients } = readSealed(file);
-  const serials = recipients.flatMap((one) => ('serialHex' in one ? one.serialHex : []));
-  const rows = await listTokenKeys(db.knex, { serials, most: MAX_KEYS });
-  const keys = rows
-    .map((row) => ({ row, certificate: parseCertificate(row.der) }))
-    .map((key) => ({ ...key, isNamed: isNamed(key.certificate, recipients) }))
-    .sort((one, other) => Number(other.isNamed) - Number(one.isNamed));
-  for (const { row, certificate } of keys) {
-    const members = tryKey(message, certificate, { row, box });
-    if (members !== undefined) {
-      return { token: readDepToken(members), certificateId: row.certificate_id };
-    }
-    await setImmediate();
-  }
-  const named = keys.find((key) => key.isNamed);
-  throw named ? damagedToken(named.certificate) : noMatchingKey(recipients, rows);
+/** Names the certificate that the file was made for, the stored ones, and the next step. */
+function noMatchingKey(recipients: EnvelopeRecipient[], rows: TokenKeyRow[]): AppError {
+  const message =
+    `no key of this server opens the file. ${recipientsText(recipients)}, and ` +
+    `${certificatesHere(rows)}. Download a certificate again (GET /dep/certificate/download), upload ` +
+    "it to this server's entry at Apple's portal, and download a new server token there";
+  return new AppError('no_matching_key', 422, message);
 }
 
-const MAX_NAMED = 5;
-const MAX_LENGTH = 100;
-
-function shown(text: string): string {
-  return JSON.stringify(text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text);
+function invalidSmime(why: string, cause?: unknown): AppError {
+  const message =
+    `the file is not a readable S/MIME message (${why}). Upload the server token unchanged, as ` +
+    "downloaded from Apple's portal: a file whose name ends with .p7m";
+  return new AppError('invalid_smime', 422, message, { cause });
 }
 
-function recipientText(recipient: EnvelopeRecipient): string {
-  if ('subjectKeyId' in recipient) return `the key ${shown(recipient.subjectKeyId)}`;
-  return `the certificate ${shown(recipient.serialHex)} of ${shown(recipient.issuer)}`;
-}
-
-function firstFew(texts: string[]): string {
-  const more = texts.length > MAX_NAMED ? `, and ${texts.length - MAX_NAMED} more` : '';
-  return texts.slice(0, MAX_NAMED).join(', ') + more;
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof AppError)) throw cause;
+  return cause.message.replace(/^not an S\/MIME message: /, '');
 }
 
 function recipientsText(recipients: EnvelopeRecipient[]): string {
@@ -135,11 +131,16 @@ function certificatesHere(rows: TokenKeyRow[]): string {
   return `this server has the keys of ${firstFew(named)}`;
 }
 
-/** Names the certificate that the file was made for, the stored ones, and the next step. */
-function noMatchingKey(recipients: EnvelopeRecipient[], rows: TokenKeyRow[]): AppError {
-  const message =
-    `no key of this server opens the file. ${recipientsText(recipients)}, and ` +
-    `${certificatesHere(rows)}. Download a certificate again (GET /dep/certificate/download), upload ` +
-    "it to this server's entry at Apple's portal, and download a new server token there";
-  return new AppError('no_matching_key', 422, message);
+function firstFew(texts: string[]): string {
+  const more = texts.length > MAX_NAMED ? `, and ${texts.length - MAX_NAMED} more` : '';
+  return texts.slice(0, MAX_NAMED).join(', ') + more;
+}
+
+function recipientText(recipient: EnvelopeRecipient): string {
+  if ('subjectKeyId' in recipient) return `the key ${shown(recipient.subjectKeyId)}`;
+  return `the certificate ${shown(recipient.serialHex)} of ${shown(recipient.issuer)}`;
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text);
 }

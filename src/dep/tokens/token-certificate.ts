@@ -12,14 +12,9 @@ export interface TokenCertificate {
 }
 
 const YEARS = 5;
+
 /** Allows for clocks that differ: the portal checks the dates. */
 const EARLY_MS = 60 * 60 * 1000;
-
-function yearsAfter(now: Date): Date {
-  const then = new Date(now);
-  then.setUTCFullYear(then.getUTCFullYear() + YEARS);
-  return then;
-}
 
 /** A key pair with a self-signed certificate, to which Apple's portal encrypts server tokens. */
 export async function makeTokenCertificate(now = new Date()): Promise<TokenCertificate> {
@@ -34,4 +29,10 @@ export async function makeTokenCertificate(now = new Date()): Promise<TokenCerti
     keyUsage: ['digitalSignature', 'keyEncipherment'],
   });
   return { certificate: parseCertificate(der), privateKey };
+}
+
+function yearsAfter(now: Date): Date {
+  const then = new Date(now);
+  then.setUTCFullYear(then.getUTCFullYear() + YEARS);
+  return then;
 }

@@ -29,19 +29,6 @@ export interface TokenWarning {
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-function expiryWarnings(expiry: Date | null, now: Date): TokenWarning[] {
-  if (expiry === null) {
-    const detail = 'The token has no expiry date, so there will be no warning: renew it each year.';
-    return [{ code: 'token_expiry_missing', detail }];
-  }
-  const days = Math.floor((expiry.getTime() - now.getTime()) / DAY_MS);
-  if (days >= EXPIRING_DAYS) return [];
-  const detail =
-    `The token expires on ${expiry.toISOString().slice(0, 10)}, in ${days} days: get a new one from ` +
-    "Apple's portal before that day.";
-  return [{ code: 'token_expiring', detail }];
-}
-
 /** Warnings for the admin who has just uploaded a token. */
 export function tokenWarnings(
   { expiry, isFormer }: { expiry: Date | null; isFormer: boolean },
@@ -54,4 +41,17 @@ export function tokenWarnings(
       'status of the account, and upload the file that was downloaded last.',
   };
   return [...expiryWarnings(expiry, now), ...(isFormer ? [former] : [])];
+}
+
+function expiryWarnings(expiry: Date | null, now: Date): TokenWarning[] {
+  if (expiry === null) {
+    const detail = 'The token has no expiry date, so there will be no warning: renew it each year.';
+    return [{ code: 'token_expiry_missing', detail }];
+  }
+  const days = Math.floor((expiry.getTime() - now.getTime()) / DAY_MS);
+  if (days >= EXPIRING_DAYS) return [];
+  const detail =
+    `The token expires on ${expiry.toISOString().slice(0, 10)}, in ${days} days: get a new one from ` +
+    "Apple's portal before that day.";
+  return [{ code: 'token_expiring', detail }];
 }

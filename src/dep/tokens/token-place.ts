@@ -20,8 +20,22 @@ interface TokenToPlace {
   isForced: boolean;
 }
 
-function mismatch(message: string): AppError {
-  return new AppError('token_mismatch', 409, message);
+/**
+ * The account of the token's consumer key, or a new one. A token for the certificate of an account
+ * fits only that account. AppError 409 `token_mismatch`.
+ */
+export async function findTokenAccount(
+  trx: Transaction,
+  { consumerKey, intendedId, isForced }: TokenToPlace,
+): Promise<TokenAccount> {
+  const account = await lockTokenHolder(trx, { consumer_key: consumerKey });
+  if (account !== undefined) {
+    if (intendedId !== null && intendedId !== account.id)
+      throw otherAccountError(intendedId, account.id);
+    return { account, outcome: 'renewed' };
+  }
+  if (intendedId !== null) return intendedAccount(trx, intendedId, isForced);
+  return newAccount(trx, consumerKey);
 }
 
 function otherAccountError(intendedId: number, id: number): AppError {
@@ -30,15 +44,6 @@ function otherAccountError(intendedId: number, id: number): AppError {
       `Apple that account ${id} is of. Download a certificate for account ${id} ` +
       `(GET /dep/certificate/download?account=${id}), or upload it to the right server's entry at ` +
       "Apple's portal",
-  );
-}
-
-function otherServerError(intendedId: number): AppError {
-  return mismatch(
-    `the certificate was downloaded for account ${intendedId}, but the token is of another server at ` +
-      'Apple (its consumer_key differs). To switch this account to that server (its own devices are ' +
-      'dropped), repeat with ?force=true. To add the server as a separate account, download a ' +
-      'certificate without ?account',
   );
 }
 
@@ -62,20 +67,15 @@ async function newAccount(trx: Transaction, consumer_key: string): Promise<Token
   return { account, outcome: id === undefined ? 'renewed' : 'created' };
 }
 
-/**
- * The account of the token's consumer key, or a new one. A token for the certificate of an account
- * fits only that account. AppError 409 `token_mismatch`.
- */
-export async function findTokenAccount(
-  trx: Transaction,
-  { consumerKey, intendedId, isForced }: TokenToPlace,
-): Promise<TokenAccount> {
-  const account = await lockTokenHolder(trx, { consumer_key: consumerKey });
-  if (account !== undefined) {
-    if (intendedId !== null && intendedId !== account.id)
-      throw otherAccountError(intendedId, account.id);
-    return { account, outcome: 'renewed' };
-  }
-  if (intendedId !== null) return intendedAccount(trx, intendedId, isForced);
-  return newAccount(trx, consumerKey);
+function mismatch(message: string): AppError {
+  return new AppError('token_mismatch', 409, message);
+}
+
+function otherServerError(intendedId: number): AppError {
+  return mismatch(
+    `the certificate was downloaded for account ${intendedId}, but the token is of another server at ` +
+      'Apple (its consumer_key differs). To switch this account to that server (its own devices are ' +
+      'dropped), repeat with ?force=true. To add the server as a separate account, download a ' +
+      'certificate without ?account',
+  );
 }

@@ -15,62 +15,69 @@ type Claims = Record<string, unknown>;
 
 export type SignInSecrets = Pick<SignInSession, 'state' | 'nonce' | 'codeVerifier'>;
 
-/** The OpenID Connect provider that signs people in. */
-export interface IdentityProvider {
-  /** Where the browser is redirected. AppError unavailable 503 while the provider is unreachable. */
-  authorizationUrl(secrets: SignInSecrets, hint: string | undefined): Promise<URL>;
-  /**
-   * The account of a callback. AppError forbidden 403 for an invalid one; unavailable 503 while the
-   * provider is unreachable.
-   */
-  accountOf(callback: URL, secrets: SignInSecrets): Promise<string>;
-}
-
 export interface IdentityProviderDeps {
   oidc: OidcConfig;
   /** Registered with the provider. */
   redirectUri: string;
 }
 
-/** The metadata is fetched at the first sign-in, and again after an hour. */
-export function createIdentityProvider({
-  oidc,
-  redirectUri,
-}: IdentityProviderDeps): IdentityProvider {
-  let known: { configuration: Promise<Configuration>; until: number } | undefined;
-  const configure = (library: Library): Promise<Configuration> => {
-    if (known !== undefined && known.until > Date.now()) return known.configuration;
-    const configuration = discover(library, oidc);
-    known = { configuration, until: Date.now() + METADATA_LIFE_MS };
+/**
+ * The OpenID Connect provider that signs people in. Its metadata is fetched at the first sign-in, and
+ * again after an hour.
+ */
+export class IdentityProvider {
+  readonly #oidc: OidcConfig;
+  readonly #redirectUri: string;
+  #known: { configuration: Promise<Configuration>; until: number } | undefined;
+
+  constructor({ oidc, redirectUri }: IdentityProviderDeps) {
+    this.#oidc = oidc;
+    this.#redirectUri = redirectUri;
+  }
+
+  /** Where the browser is redirected. AppError unavailable 503 while the provider is unreachable. */
+  async authorizationUrl(
+    { state, nonce, codeVerifier }: SignInSecrets,
+    hint: string | undefined,
+  ): Promise<URL> {
+    const library = await import('openid-client');
+    return library.buildAuthorizationUrl(await this.#configure(library), {
+      redirect_uri: this.#redirectUri,
+      scope: 'openid email profile',
+      state,
+      nonce,
+      code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
+      code_challenge_method: 'S256',
+      ...(hint !== undefined && { login_hint: hint }),
+    });
+  }
+
+  /**
+   * The account of a callback. AppError forbidden 403 for an invalid one; unavailable 503 while the
+   * provider is unreachable.
+   */
+  async accountOf(callback: URL, secrets: SignInSecrets): Promise<string> {
+    const library = await import('openid-client');
+    const configuration = await this.#configure(library);
+    try {
+      const claims = await redeem({ library, configuration, callback }, secrets, this.#oidc);
+      return accountIn(claims, this.#oidc);
+    } catch (error) {
+      throw error instanceof AppError ? error : providerFailure(library, error);
+    }
+  }
+
+  #configure(library: Library): Promise<Configuration> {
+    if (this.#known !== undefined && this.#known.until > Date.now()) {
+      return this.#known.configuration;
+    }
+    const configuration = discover(library, this.#oidc);
+    this.#known = { configuration, until: Date.now() + METADATA_LIFE_MS };
     configuration.catch(() => {
-      known = undefined;
+      this.#known = undefined;
     });
     return configuration;
-  };
-  return {
-    async authorizationUrl({ state, nonce, codeVerifier }, hint) {
-      const library = await import('openid-client');
-      return library.buildAuthorizationUrl(await configure(library), {
-        redirect_uri: redirectUri,
-        scope: 'openid email profile',
-        state,
-        nonce,
-        code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
-        code_challenge_method: 'S256',
-        ...(hint !== undefined && { login_hint: hint }),
-      });
-    },
-    async accountOf(callback, secrets) {
-      const library = await import('openid-client');
-      const configuration = await configure(library);
-      try {
-        const claims = await redeem({ library, configuration, callback }, secrets, oidc);
-        return accountIn(claims, oidc);
-      } catch (error) {
-        throw error instanceof AppError ? error : providerFailure(library, error);
-      }
-    },
-  };
+  }
 }
 
 async function discover(library: Library, oidc: OidcConfig): Promise<Configuration> {

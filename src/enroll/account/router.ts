@@ -2,15 +2,15 @@ import { Router } from 'express';
 import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import type { EnrollServices } from '../services.js';
-import { createAccessTokens } from './access-token.js';
+import { AccessTokens } from './access-token.js';
 import { enrollAccount } from './enroll-route.js';
-import { createIdentityProvider } from './identity-provider.js';
+import { IdentityProvider } from './identity-provider.js';
 import { createPasswordRoutes } from './password-routes.js';
 import { createProviderRoutes } from './provider-routes.js';
 import type { AccountServices } from './services.js';
-import { createSignInLimits } from './sign-in-limits.js';
+import { SignInLimits } from './sign-in-limits.js';
 import { pageHeaders, problemPage } from './sign-in-pages.js';
-import { createSignInSessions } from './sign-in-session.js';
+import { SignInSessions } from './sign-in-session.js';
 
 /** Routes under /enroll/account: enrollment of devices, and the sign-in of their users. */
 export function createAccountRouter(services: EnrollServices): Router {
@@ -35,9 +35,9 @@ function accountServices(services: EnrollServices): AccountServices {
   const { oidc } = config;
   return {
     ...services,
-    tokens: createAccessTokens(box),
-    sessions: createSignInSessions({ box, publicUrl }),
-    limits: createSignInLimits(),
-    provider: oidc === undefined ? undefined : createIdentityProvider({ oidc, redirectUri }),
+    tokens: new AccessTokens(box),
+    sessions: new SignInSessions({ box, publicUrl }),
+    limits: new SignInLimits(),
+    provider: oidc === undefined ? undefined : new IdentityProvider({ oidc, redirectUri }),
   };
 }

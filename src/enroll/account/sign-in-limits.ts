@@ -11,29 +11,30 @@ export interface Attempt {
  * its limit, the first failed attempt from each new address is still checked; otherwise an attacker
  * could lock the owner out.
  */
-export interface SignInLimits {
-  /** Counts an attempt as failed before it is checked. AppError 429 over the limit. */
-  begin(attempt: Attempt): void;
-  /** The attempt was right: uncounts it. */
-  succeed(attempt: Attempt): void;
-}
+export class SignInLimits {
+  readonly #byAddress: FailureLimit;
+  readonly #byAccount: FailureLimit;
+  readonly #newAddresses: FailureLimit;
 
-export function createSignInLimits(options: FailureLimitOptions = {}): SignInLimits {
-  const byAddress = new FailureLimit(options);
-  const byAccount = new FailureLimit(options);
-  const newcomers = new FailureLimit({ ...options, limit: 1 });
-  return {
-    begin({ address, account }) {
-      const ofAddress = byAddress.count(address);
-      if (ofAddress) throw ofAddress;
-      const hasFailed = newcomers.count(address) !== undefined;
-      const ofAccount = byAccount.count(account.toLowerCase());
-      if (ofAccount && hasFailed) throw ofAccount;
-    },
-    succeed({ address, account }) {
-      byAddress.uncount(address);
-      newcomers.uncount(address);
-      byAccount.uncount(account.toLowerCase());
-    },
-  };
+  constructor(options: FailureLimitOptions = {}) {
+    this.#byAddress = new FailureLimit(options);
+    this.#byAccount = new FailureLimit(options);
+    this.#newAddresses = new FailureLimit({ ...options, limit: 1 });
+  }
+
+  /** Counts an attempt as failed before it is checked. AppError 429 over the limit. */
+  begin({ address, account }: Attempt): void {
+    const addressError = this.#byAddress.count(address);
+    if (addressError) throw addressError;
+    const hasFailed = this.#newAddresses.count(address) !== undefined;
+    const accountError = this.#byAccount.count(account.toLowerCase());
+    if (accountError && hasFailed) throw accountError;
+  }
+
+  /** The password was right: the attempt no longer counts as failed. */
+  succeed({ address, account }: Attempt): void {
+    this.#byAddress.uncount(address);
+    this.#newAddresses.uncount(address);
+    this.#byAccount.uncount(account.toLowerCase());
+  }
 }

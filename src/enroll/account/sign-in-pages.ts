@@ -41,10 +41,6 @@ ${message}
 </form>`;
 }
 
-function problemText(problem: string): Html {
-  return html`<p class="problem" role="alert">${problem}</p>`;
-}
-
 /** The page of a failed sign-in. */
 export function problemPage(problem: string): string {
   const text = `${problem.charAt(0).toUpperCase()}${problem.slice(1)}.`;
@@ -70,4 +66,8 @@ export async function finishSignIn(
     `apple-remotemanagement-user-login://authentication-results?access-token=${token}`,
   );
   res.end();
+}
+
+function problemText(problem: string): Html {
+  return html`<p class="problem" role="alert">${problem}</p>`;
 }

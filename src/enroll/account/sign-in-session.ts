@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import { createSignedText } from './signed-text.js';
+import { SignedText } from './signed-text.js';
 
 /** From the first page to the end of the sign-in. */
 const LIFE_MS = 15 * 60_000;
@@ -21,46 +21,43 @@ export interface SignInSession {
 }
 
 /** Sign-ins are kept in a signed cookie, since the next request may reach another process. */
-export interface SignInSessions {
-  begin(res: Response): SignInSession;
-  find(req: Request): SignInSession | undefined;
-  end(res: Response): void;
-}
+export class SignInSessions {
+  readonly #cookies: SignedText<string>;
+  readonly #key: Buffer;
+  readonly #attributes: string;
 
-export function createSignInSessions({
-  box,
-  publicUrl,
-}: {
-  box: SecretBox;
-  publicUrl: string;
-}): SignInSessions {
-  const { protocol, pathname } = new URL(`${publicUrl}/enroll/account`);
-  // Lax, since an identity provider sends the browser back from another site.
-  const rules = `Path=${pathname}; HttpOnly; SameSite=Lax${protocol === 'https:' ? '; Secure' : ''}`;
-  const cookies = createSignedText(box.deriveKey('enrollment-sign-in-cookie'), z.string());
-  const key = box.deriveKey('enrollment-sign-in-secrets');
-  const sessionOf = (seed: string): SignInSession => {
+  constructor({ box, publicUrl }: { box: SecretBox; publicUrl: string }) {
+    const { protocol, pathname } = new URL(`${publicUrl}/enroll/account`);
+    const secure = protocol === 'https:' ? '; Secure' : '';
+    // Lax, since an identity provider sends the browser back from another site.
+    this.#attributes = `Path=${pathname}; HttpOnly; SameSite=Lax${secure}`;
+    this.#cookies = new SignedText(box.deriveKey('enrollment-sign-in-cookie'), z.string());
+    this.#key = box.deriveKey('enrollment-sign-in-secrets');
+  }
+
+  begin(res: Response): SignInSession {
+    const seed = randomBytes(NONCE_BYTES).toString('base64url');
+    const value = `${COOKIE}=${this.#cookies.sign(seed, LIFE_MS)}`;
+    res.setHeader('Set-Cookie', `${value}; Max-Age=${LIFE_MS / 1000}; ${this.#attributes}`);
+    return this.#sessionOf(seed);
+  }
+
+  find(req: Request): SignInSession | undefined {
+    const text = cookieOf(req);
+    const seed = text === undefined ? undefined : this.#cookies.read(text);
+    return seed === undefined ? undefined : this.#sessionOf(seed);
+  }
+
+  end(res: Response): void {
+    res.setHeader('Set-Cookie', `${COOKIE}=; Max-Age=0; ${this.#attributes}`);
+  }
+
+  #sessionOf(seed: string): SignInSession {
     const secret = (use: string) =>
-      createHmac('sha256', key).update(`${use}\0${seed}`).digest('base64url');
+      createHmac('sha256', this.#key).update(`${use}\0${seed}`).digest('base64url');
     const [csrf, state] = [secret('csrf'), secret('state')];
     return { csrf, state, nonce: secret('nonce'), codeVerifier: secret('code verifier') };
-  };
-  return {
-    begin(res) {
-      const seed = randomBytes(NONCE_BYTES).toString('base64url');
-      const value = cookies.sign(seed, LIFE_MS);
-      res.setHeader('Set-Cookie', `${COOKIE}=${value}; Max-Age=${LIFE_MS / 1000}; ${rules}`);
-      return sessionOf(seed);
-    },
-    find(req) {
-      const text = cookieOf(req);
-      const seed = text === undefined ? undefined : cookies.read(text);
-      return seed === undefined ? undefined : sessionOf(seed);
-    },
-    end(res) {
-      res.setHeader('Set-Cookie', `${COOKIE}=; Max-Age=0; ${rules}`);
-    },
-  };
+  }
 }
 
 function cookieOf(req: Request): string | undefined {

@@ -12,31 +12,6 @@ export interface LandingPage {
   hasAccounts: boolean;
 }
 
-function trustStep(trustUrl: string): Html {
-  return html`<section>
-<h2>1. Trust this server</h2>
-<p>Your device does not know the certificates of this server yet. Install them first.</p>
-<a class="button" href="${trustUrl}">Get the trust profile</a>
-<p>Then install it: on iPhone, iPad and Apple Vision Pro in Settings, on a Mac in System
-Settings, as described below.</p>
-<p>On iPhone, iPad and Apple Vision Pro one thing more: Settings &gt; General &gt; About &gt;
-Certificate Trust Settings, and turn on the certificates of this server.</p>
-</section>`;
-}
-
-function enrollStep(page: LandingPage): Html {
-  const heading = page.trustUrl === undefined ? 'Enroll' : '2. Enroll';
-  return html`<section>
-<h2>${heading}</h2>
-<a class="button" href="${page.profileUrl}">Get the enrollment profile</a>
-<p>On iPhone, iPad and Apple Vision Pro open this page in Safari: other apps cannot install
-profiles. When it asks whether to download a configuration profile, tap Allow.</p>
-${INSTRUCTIONS}
-<p class="quiet">On iPhone and iPad there is another way, in which the device shows by its own
-certificate which one it is: <a href="${page.overTheAirUrl}">enroll over the air</a>.</p>
-</section>`;
-}
-
 const INSTRUCTIONS = html`<details open>
 <summary>iPhone and iPad</summary>
 <ol>
@@ -98,4 +73,29 @@ export function refusalPage(organization: string, reason: string): Html {
   return html`<h1>Your device cannot be enrolled here now</h1>
 <p>${sentence}</p>
 <p>Ask the person at ${organization} who sent you here for a new link.</p>`;
+}
+
+function trustStep(trustUrl: string): Html {
+  return html`<section>
+<h2>1. Trust this server</h2>
+<p>Your device does not know the certificates of this server yet. Install them first.</p>
+<a class="button" href="${trustUrl}">Get the trust profile</a>
+<p>Then install it: on iPhone, iPad and Apple Vision Pro in Settings, on a Mac in System
+Settings, as described below.</p>
+<p>On iPhone, iPad and Apple Vision Pro one thing more: Settings &gt; General &gt; About &gt;
+Certificate Trust Settings, and turn on the certificates of this server.</p>
+</section>`;
+}
+
+function enrollStep(page: LandingPage): Html {
+  const heading = page.trustUrl === undefined ? 'Enroll' : '2. Enroll';
+  return html`<section>
+<h2>${heading}</h2>
+<a class="button" href="${page.profileUrl}">Get the enrollment profile</a>
+<p>On iPhone, iPad and Apple Vision Pro open this page in Safari: other apps cannot install
+profiles. When it asks whether to download a configuration profile, tap Allow.</p>
+${INSTRUCTIONS}
+<p class="quiet">On iPhone and iPad there is another way, in which the device shows by its own
+certificate which one it is: <a href="${page.overTheAirUrl}">enroll over the air</a>.</p>
+</section>`;
 }

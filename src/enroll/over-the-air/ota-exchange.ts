@@ -46,21 +46,23 @@ export async function continueExchange(
   return await buildEnrollmentAnswer(signed, exchange.request, services);
 }
 
-async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchange | undefined> {
-  try {
-    return await findExchange(db.knex, fingerprint);
-  } catch (error) {
-    throw toAppError(error);
+/**
+ * The settings for over-the-air enrollment. AppError conflict 409 with an external CA, whose
+ * certificates cannot be bound to an exchange; 503 if no identities are offered.
+ */
+export async function readOtaSettings({
+  db,
+}: Pick<EnrollServices, 'db'>): Promise<EnrollmentSettings> {
+  const settings = await readEnrollmentSettings(db.knex);
+  const { source_type: source } = settings.scep;
+  if (source === 'ExternalSCEP') {
+    const message = 'enrollment over the air needs identities by the internal SCEP';
+    throw new AppError('conflict', 409, `${message}: use /enroll/profile instead`);
   }
-}
-
-/** Why this certificate, which the exchange issued, cannot continue it. */
-function refusalReason(exchange: Exchange, signer: ParsedCertificate): string | undefined {
-  if (exchange.revoked_at !== null) return 'the certificate was revoked';
-  if (!isValidAt(signer, new Date())) return 'the certificate is not valid now';
-  if (exchange.request.enrolled_at !== null)
-    return 'the device has already enrolled with this request';
-  return exchange.is_expired ? 'the request has expired' : undefined;
+  if (source === 'InternalPKCS12') {
+    throw new AppError('unavailable', 503, 'identities as PKCS#12 are not offered');
+  }
+  return settings;
 }
 
 async function buildIdentityAnswer(
@@ -91,10 +93,21 @@ async function buildIdentityAnswer(
   return buildIdentityProfile({ organization: settings.organization, scep });
 }
 
-function usedChallenge({ udid, serial }: IdentifiedMachine): AppError {
-  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
-    cause: new Error(`already used; now by the device ${serial} (${udid})`),
-  });
+async function find(fingerprint: Buffer, { db }: EnrollServices): Promise<Exchange | undefined> {
+  try {
+    return await findExchange(db.knex, fingerprint);
+  } catch (error) {
+    throw toAppError(error);
+  }
+}
+
+/** Why this certificate, which the exchange issued, cannot continue it. */
+function refusalReason(exchange: Exchange, signer: ParsedCertificate): string | undefined {
+  if (exchange.revoked_at !== null) return 'the certificate was revoked';
+  if (!isValidAt(signer, new Date())) return 'the certificate is not valid now';
+  if (exchange.request.enrolled_at !== null)
+    return 'the device has already enrolled with this request';
+  return exchange.is_expired ? 'the request has expired' : undefined;
 }
 
 async function buildEnrollmentAnswer(
@@ -113,6 +126,12 @@ async function buildEnrollmentAnswer(
   return enrollmentProfile(settings, services, { challenge, serial: info.serial });
 }
 
+function usedChallenge({ udid, serial }: IdentifiedMachine): AppError {
+  return new AppError('forbidden', 403, 'the enrollment challenge is not valid', {
+    cause: new Error(`already used; now by the device ${serial} (${udid})`),
+  });
+}
+
 function requireSameDevice(
   { udid, serial }: IdentifiedMachine,
   request: EnrollmentRequestRow,
@@ -122,23 +141,4 @@ function requireSameDevice(
   throw new AppError('forbidden', 403, 'the device is not the one that began', {
     cause: new Error(`${serial} (${udid}) instead of ${boundSerial} (${boundUdid})`),
   });
-}
-
-/**
- * The settings for over-the-air enrollment. AppError conflict 409 with an external CA, whose
- * certificates cannot be bound to an exchange; 503 if no identities are offered.
- */
-export async function readOtaSettings({
-  db,
-}: Pick<EnrollServices, 'db'>): Promise<EnrollmentSettings> {
-  const settings = await readEnrollmentSettings(db.knex);
-  const { source_type: source } = settings.scep;
-  if (source === 'ExternalSCEP') {
-    const message = 'enrollment over the air needs identities by the internal SCEP';
-    throw new AppError('conflict', 409, `${message}: use /enroll/profile instead`);
-  }
-  if (source === 'InternalPKCS12') {
-    throw new AppError('unavailable', 503, 'identities as PKCS#12 are not offered');
-  }
-  return settings;
 }

@@ -1,15 +1,20 @@
 import type { RenewalRow } from '../../db/enroll/identity-renewal-repository.js';
 
 const MINUTE_MS = 60_000;
+
 const HOUR_MS = 60 * MINUTE_MS;
+
 const DAY_MS = 24 * HOUR_MS;
 
 /** Interval of checks while a command is under way. */
 const LOOK_EVERY_MS = HOUR_MS;
+
 /** A device requests its certificate right after it has installed the profile. */
 const NEW_IDENTITY_TIMEOUT_MS = DAY_MS;
+
 /** By the number of failed attempts. */
 const PAUSES_MS = [HOUR_MS, 4 * HOUR_MS, DAY_MS, 3 * DAY_MS];
+
 const LAST_PAUSE_MS = 7 * DAY_MS;
 
 const MAX_TEXT = 200;
@@ -24,32 +29,9 @@ export type RenewalVerdict =
   /** There is no identity left to renew: unenrolled, or revoked. */
   | { kind: 'over' };
 
-function after(time: Date, ms: number): Date {
-  return new Date(time.getTime() + ms);
-}
-
 /** When to check a command that is queued now. */
 export function nextLook(now: Date): Date {
   return after(now, LOOK_EVERY_MS);
-}
-
-/** `since`: when the last attempt failed. */
-function failed({ attempts }: RenewalRow, problem: string, since: Date): RenewalVerdict {
-  const pause = PAUSES_MS[attempts - 1] ?? LAST_PAUSE_MS;
-  return { kind: 'failed', problem, retryAt: after(since, pause) };
-}
-
-function judgeAcknowledged(row: RenewalRow, acknowledgedAt: Date, now: Date): RenewalVerdict {
-  const end = after(acknowledgedAt, NEW_IDENTITY_TIMEOUT_MS);
-  if (end > now) return { kind: 'wait', until: end < nextLook(now) ? end : nextLook(now) };
-  return failed(row, 'the profile was installed, but no new identity was used', end);
-}
-
-/** The device's error, if it sent one. */
-function answerOf({ status, error_chain }: RenewalRow): string {
-  const text = error_chain?.[0]?.LocalizedDescription;
-  const detail = typeof text === 'string' ? `: ${text.slice(0, MAX_TEXT)}` : '';
-  return `the device answered ${status}${detail}`;
 }
 
 export function judgeRenewal(row: RenewalRow, now: Date): RenewalVerdict {
@@ -71,4 +53,27 @@ export function judgeRenewal(row: RenewalRow, now: Date): RenewalVerdict {
     default:
       return { kind: 'wait', until: nextLook(now) };
   }
+}
+
+function after(time: Date, ms: number): Date {
+  return new Date(time.getTime() + ms);
+}
+
+/** `since`: when the last attempt failed. */
+function failed({ attempts }: RenewalRow, problem: string, since: Date): RenewalVerdict {
+  const pause = PAUSES_MS[attempts - 1] ?? LAST_PAUSE_MS;
+  return { kind: 'failed', problem, retryAt: after(since, pause) };
+}
+
+function judgeAcknowledged(row: RenewalRow, acknowledgedAt: Date, now: Date): RenewalVerdict {
+  const end = after(acknowledgedAt, NEW_IDENTITY_TIMEOUT_MS);
+  if (end > now) return { kind: 'wait', until: end < nextLook(now) ? end : nextLook(now) };
+  return failed(row, 'the profile was installed, but no new identity was used', end);
+}
+
+/** The device's error, if it sent one. */
+function answerOf({ status, error_chain }: RenewalRow): string {
+  const text = error_chain?.[0]?.LocalizedDescription;
+  const detail = typeof text === 'string' ? `: ${text.slice(0, MAX_TEXT)}` : '';
+  return `the device answered ${status}${detail}`;
 }

@@ -37,17 +37,6 @@ export function createDevice(serial: string, kind: DeviceKind, assignedAt: numbe
   };
 }
 
-function profileFacts(device: DepDevice): Record<string, string> {
-  const { profile, status, profileAssignedAt, profilePushedAt } = device;
-  if (profile === undefined) return { profile_status: status };
-  return {
-    profile_uuid: profile,
-    profile_status: status,
-    profile_assign_time: timeText(profileAssignedAt),
-    ...(status === 'pushed' && { profile_push_time: timeText(profilePushedAt) }),
-  };
-}
-
 /** The device as Apple lists it. */
 export function listedDevice(device: DepDevice): Record<string, string> {
   const { serial, kind, assignedAt } = device;
@@ -71,39 +60,13 @@ export interface DeviceKind {
 }
 
 export const FAMILIES = ['iPhone', 'iPad', 'Mac', 'AppleTV', 'Vision'] as const;
+
 export type DeviceFamily = (typeof FAMILIES)[number];
 
 const SHORT_NAMES: [RegExp, string][] = [
   [/^MACBOOK PRO/, 'MBP'],
   [/^MACBOOK AIR/, 'MBA'],
 ];
-
-/** In Apple's style: MBP 13.3 SPACE GRAY/2.0GHZ/8GB/256GB-USA. */
-function describe(model: string, color: string, capacity: number): string {
-  const short = SHORT_NAMES.reduce(
-    (name, [from, to]) => name.replace(from, to),
-    model.toUpperCase(),
-  );
-  return `${short} ${color}/${capacity}GB-USA`;
-}
-
-function kinds(family: DeviceFamily, os: string, models: readonly DeviceModel[]): DeviceKind[] {
-  const colors = ['SPACE GRAY', 'SILVER'];
-  return models.map(({ marketingName: model, capacities: [capacity = 128] }, index) => {
-    const color = colors[index % colors.length] ?? 'SILVER';
-    return {
-      device_family: family,
-      model,
-      description: describe(model, color, capacity),
-      color,
-      os,
-    };
-  });
-}
-
-function isFamily(family: string): (model: DeviceModel) => boolean {
-  return ({ modelName }) => modelName === family;
-}
 
 export const DEVICE_KINDS: Readonly<Record<DeviceFamily, readonly DeviceKind[]>> = {
   iPhone: kinds('iPhone', 'iOS', DEVICE_MODELS.iOS.filter(isFamily('iPhone'))),
@@ -141,4 +104,42 @@ export function kindName({ device_family, description }: DeviceKind): string {
 
 export function kindOf(name: string): DeviceKind | undefined {
   return ALL.get(name);
+}
+
+function profileFacts(device: DepDevice): Record<string, string> {
+  const { profile, status, profileAssignedAt, profilePushedAt } = device;
+  if (profile === undefined) return { profile_status: status };
+  return {
+    profile_uuid: profile,
+    profile_status: status,
+    profile_assign_time: timeText(profileAssignedAt),
+    ...(status === 'pushed' && { profile_push_time: timeText(profilePushedAt) }),
+  };
+}
+
+function kinds(family: DeviceFamily, os: string, models: readonly DeviceModel[]): DeviceKind[] {
+  const colors = ['SPACE GRAY', 'SILVER'];
+  return models.map(({ marketingName: model, capacities: [capacity = 128] }, index) => {
+    const color = colors[index % colors.length] ?? 'SILVER';
+    return {
+      device_family: family,
+      model,
+      description: describe(model, color, capacity),
+      color,
+      os,
+    };
+  });
+}
+
+function isFamily(family: string): (model: DeviceModel) => boolean {
+  return ({ modelName }) => modelName === family;
+}
+
+/** In Apple's style: MBP 13.3 SPACE GRAY/2.0GHZ/8GB/256GB-USA. */
+function describe(model: string, color: string, capacity: number): string {
+  const short = SHORT_NAMES.reduce(
+    (name, [from, to]) => name.replace(from, to),
+    model.toUpperCase(),
+  );
+  return `${short} ${color}/${capacity}GB-USA`;
 }

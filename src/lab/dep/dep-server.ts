@@ -23,29 +23,6 @@ export interface DepServerOptions {
 /** A profile may carry certificates. */
 const MAX_BODY = 4 * 1024 * 1024;
 
-async function readRequest(request: IncomingMessage): Promise<DepRequest> {
-  const { method = 'GET', headers, url = '/' } = request;
-  const body = await readBytes(request, MAX_BODY);
-  // The client chooses path and query only.
-  const [path = '/', query = ''] = url.split('?', 2);
-  const address = new URL(`https://${headers.host ?? 'localhost'}`);
-  address.pathname = path;
-  address.search = query;
-  return { method, headers, body, url: address };
-}
-
-function send(response: ServerResponse, { status, body, headers }: DepAnswer): void {
-  const isText = typeof body === 'string';
-  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
-  const type = isText ? 'text/plain;charset=UTF-8' : 'application/json;charset=UTF-8';
-  response.writeHead(status, {
-    ...headers,
-    'Content-Type': type,
-    'Content-Length': bytes.length,
-  });
-  response.end(bytes);
-}
-
 /** The HTTPS server of Apple's protocol. */
 export class DepServer {
   readonly #sockets = new Set<Duplex>();
@@ -123,4 +100,27 @@ export class RequestCounts {
   reset(): void {
     this.#counts = {};
   }
+}
+
+function send(response: ServerResponse, { status, body, headers }: DepAnswer): void {
+  const isText = typeof body === 'string';
+  const bytes = Buffer.from(isText ? body : JSON.stringify(body));
+  const type = isText ? 'text/plain;charset=UTF-8' : 'application/json;charset=UTF-8';
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': type,
+    'Content-Length': bytes.length,
+  });
+  response.end(bytes);
+}
+
+async function readRequest(request: IncomingMessage): Promise<DepRequest> {
+  const { method = 'GET', headers, url = '/' } = request;
+  const body = await readBytes(request, MAX_BODY);
+  // The client chooses path and query only.
+  const [path = '/', query = ''] = url.split('?', 2);
+  const address = new URL(`https://${headers.host ?? 'localhost'}`);
+  address.pathname = path;
+  address.search = query;
+  return { method, headers, body, url: address };
 }

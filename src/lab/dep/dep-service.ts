@@ -34,43 +34,8 @@ export interface DepServiceOptions {
 }
 
 const SESSION_HEADER = 'x-adm-auth-session';
+
 const PROTOCOL_VERSION = /^[1-9]\d?$/;
-
-function checkHeaders({ headers, body }: DepRequest): void {
-  const { 'user-agent': agent, 'content-type': type = '' } = headers;
-  if (agent === undefined || agent.trim() === '') {
-    throw new DepRefusal(400, 'USER_AGENT_MISSING');
-  }
-  if (!PROTOCOL_VERSION.test(String(headers['x-server-protocol-version'] ?? ''))) {
-    throw new DepRefusal(400, 'PROTOCOL_VERSION_INVALID');
-  }
-  if (body.length > 0 && !/^application\/json\b/i.test(type)) throw malformed();
-}
-
-function parseBody(body: Buffer): unknown {
-  if (body.length === 0) return {};
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw malformed();
-  }
-}
-
-/** The result that the rule sets for a serial number, if any. */
-function resultsOf(rule: FaultRule | undefined): (serial: string) => string | undefined {
-  const { result, serial_numbers: serials } = rule ?? {};
-  const chosen = serials && new Set(serials);
-  return (serial) => (chosen === undefined || chosen.has(serial) ? result : undefined);
-}
-
-/** The rule's answer; the regular one, possibly delayed, if the rule has none. */
-function applyRule(rule: FaultRule, regular?: DepAnswer): DepAnswer {
-  const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
-  if (regular !== undefined && status === undefined && !drop) return { ...regular, delayMs };
-  const headers = retryAfter === undefined ? undefined : { 'Retry-After': String(retryAfter) };
-  const code = body ?? DEFAULT_BODIES[status ?? 0] ?? 'REFUSED';
-  return { status: status ?? 0, body: code, headers, drop, delayMs };
-}
 
 /** Answers requests like Apple's DEP service. */
 export class DepService {
@@ -126,4 +91,40 @@ export class DepService {
   #checkTerms(): void {
     if (!this.options.organization.areTermsSigned) throw new DepRefusal(403, 'T_C_NOT_SIGNED');
   }
+}
+
+/** The rule's answer; the regular one, possibly delayed, if the rule has none. */
+function applyRule(rule: FaultRule, regular?: DepAnswer): DepAnswer {
+  const { status, body, retry_after: retryAfter, drop = false, delay_ms: delayMs } = rule;
+  if (regular !== undefined && status === undefined && !drop) return { ...regular, delayMs };
+  const headers = retryAfter === undefined ? undefined : { 'Retry-After': String(retryAfter) };
+  const code = body ?? DEFAULT_BODIES[status ?? 0] ?? 'REFUSED';
+  return { status: status ?? 0, body: code, headers, drop, delayMs };
+}
+
+function checkHeaders({ headers, body }: DepRequest): void {
+  const { 'user-agent': agent, 'content-type': type = '' } = headers;
+  if (agent === undefined || agent.trim() === '') {
+    throw new DepRefusal(400, 'USER_AGENT_MISSING');
+  }
+  if (!PROTOCOL_VERSION.test(String(headers['x-server-protocol-version'] ?? ''))) {
+    throw new DepRefusal(400, 'PROTOCOL_VERSION_INVALID');
+  }
+  if (body.length > 0 && !/^application\/json\b/i.test(type)) throw malformed();
+}
+
+function parseBody(body: Buffer): unknown {
+  if (body.length === 0) return {};
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw malformed();
+  }
+}
+
+/** The result that the rule sets for a serial number, if any. */
+function resultsOf(rule: FaultRule | undefined): (serial: string) => string | undefined {
+  const { result, serial_numbers: serials } = rule ?? {};
+  const chosen = serials && new Set(serials);
+  return (serial) => (chosen === undefined || chosen.has(serial) ? result : undefined);
 }

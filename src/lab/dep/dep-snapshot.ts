@@ -14,6 +14,7 @@ import type { Organization } from './organization.js';
 const MAX_OPERATIONS = 20_000;
 
 const status = z.enum(['empty', 'assigned', 'pushed', 'removed']);
+
 const device = z.object({
   serial: z.string(),
   kind: z.string().refine((name) => kindOf(name) !== undefined),
@@ -25,7 +26,9 @@ const device = z.object({
   isGone: z.boolean(),
   isLocked: z.boolean(),
 });
+
 const operation = z.tuple([z.enum(['added', 'modified', 'deleted']), z.int().min(0), z.number()]);
+
 const server = z.object({
   name: z.string(),
   tokenIssuedAt: z.number(),
@@ -36,6 +39,7 @@ const server = z.object({
   firstOperation: z.int().min(0),
   operations: z.array(operation),
 });
+
 const snapshot = z.object({
   version: z.literal(1),
   /** Fingerprint of the lab's CA; the state of another lab is ignored, since its tokens are not ours. */
@@ -55,6 +59,23 @@ export function readSnapshot(text: string, lab: string): DepSnapshot | undefined
   } catch {
     return undefined;
   }
+}
+
+export function writeSnapshot(organization: Organization, lab: string): string {
+  const { stateId, areTermsSigned, servers } = organization;
+  const content: DepSnapshot = {
+    version: 1,
+    lab,
+    stateId,
+    areTermsSigned,
+    servers: servers.map(serverSnapshot),
+  };
+  return JSON.stringify(content);
+}
+
+export function restoreOrganization(organization: Organization, saved: DepSnapshot): void {
+  organization.areTermsSigned = saved.areTermsSigned;
+  for (const one of saved.servers) restoreServer(organization, one);
 }
 
 function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
@@ -78,25 +99,6 @@ function serverSnapshot(of: MdmServer): DepSnapshot['servers'][number] {
   };
 }
 
-export function writeSnapshot(organization: Organization, lab: string): string {
-  const { stateId, areTermsSigned, servers } = organization;
-  const content: DepSnapshot = {
-    version: 1,
-    lab,
-    stateId,
-    areTermsSigned,
-    servers: servers.map(serverSnapshot),
-  };
-  return JSON.stringify(content);
-}
-
-function restoreDevices(saved: DepSnapshot['servers'][number]): DepDevice[] {
-  return saved.devices.flatMap(({ kind: name, ...one }) => {
-    const kind = kindOf(name);
-    return kind === undefined ? [] : [{ ...one, kind, profile: one.profile }];
-  });
-}
-
 function restoreServer(organization: Organization, saved: DepSnapshot['servers'][number]): void {
   const { name, tokenIssuedAt, made, cursorEpoch, firstOperation } = saved;
   const into = organization.emptyServer(name);
@@ -113,7 +115,9 @@ function restoreServer(organization: Organization, saved: DepSnapshot['servers']
   into.log = new OperationLog(firstOperation, operations);
 }
 
-export function restoreOrganization(organization: Organization, saved: DepSnapshot): void {
-  organization.areTermsSigned = saved.areTermsSigned;
-  for (const one of saved.servers) restoreServer(organization, one);
+function restoreDevices(saved: DepSnapshot['servers'][number]): DepDevice[] {
+  return saved.devices.flatMap(({ kind: name, ...one }) => {
+    const kind = kindOf(name);
+    return kind === undefined ? [] : [{ ...one, kind, profile: one.profile }];
+  });
 }

@@ -52,48 +52,9 @@ export interface DepStandIn extends DepControl {
 /** Larger states would take too long to write. */
 const MAX_KEPT_DEVICES = 20_000;
 
-function listenOn(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, () => {
-      server.removeListener('error', reject);
-      resolve((server.address() as AddressInfo).port);
-    });
-  });
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
-}
-
-function createPortalServer(control: DepControl): HttpServer {
-  return createServer((request, response) => {
-    if (!isLocalProgram(request)) response.writeHead(403).end();
-    else servePortal(control, request, response).catch(() => response.destroy());
-  });
-}
-
 interface Kept {
   organization: Organization;
   keeper: SnapshotKeeper | undefined;
-}
-
-/** The stored organization, or a new one if there is none. */
-async function openOrganization(
-  { authority, store }: DepStandInOptions,
-  tokens: ServerTokens,
-): Promise<Kept> {
-  const lab = authority.certificate.fingerprint.toString('hex');
-  const text = await store?.load();
-  const saved = text === undefined ? undefined : readSnapshot(text, lab);
-  let keeper: SnapshotKeeper | undefined;
-  const stateId = saved?.stateId ?? randomUUID();
-  const organization = new Organization(tokens, stateId, () => keeper?.changed());
-  if (saved !== undefined) restoreOrganization(organization, saved);
-  const count = () => organization.servers.reduce((sum, { devices }) => sum + devices.length, 0);
-  const write = () => (count() > MAX_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
-  if (store !== undefined) keeper = new SnapshotKeeper({ store, write });
-  return { organization, keeper };
 }
 
 /** Rejects when a port is taken. */
@@ -124,4 +85,43 @@ export async function startDepStandIn(options: DepStandInOptions): Promise<DepSt
       await keeper?.close();
     },
   };
+}
+
+/** The stored organization, or a new one if there is none. */
+async function openOrganization(
+  { authority, store }: DepStandInOptions,
+  tokens: ServerTokens,
+): Promise<Kept> {
+  const lab = authority.certificate.fingerprint.toString('hex');
+  const text = await store?.load();
+  const saved = text === undefined ? undefined : readSnapshot(text, lab);
+  let keeper: SnapshotKeeper | undefined;
+  const stateId = saved?.stateId ?? randomUUID();
+  const organization = new Organization(tokens, stateId, () => keeper?.changed());
+  if (saved !== undefined) restoreOrganization(organization, saved);
+  const count = () => organization.servers.reduce((sum, { devices }) => sum + devices.length, 0);
+  const write = () => (count() > MAX_KEPT_DEVICES ? undefined : writeSnapshot(organization, lab));
+  if (store !== undefined) keeper = new SnapshotKeeper({ store, write });
+  return { organization, keeper };
+}
+
+function createPortalServer(control: DepControl): HttpServer {
+  return createServer((request, response) => {
+    if (!isLocalProgram(request)) response.writeHead(403).end();
+    else servePortal(control, request, response).catch(() => response.destroy());
+  });
+}
+
+function listenOn(server: Server, port: number, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.removeListener('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }

@@ -8,15 +8,6 @@ export interface PageRequest {
   limit: number;
 }
 
-function page(devices: object[], cursor: string, moreToFollow: boolean): object {
-  const fetchedUntil = timeText(Date.now());
-  return { devices, cursor, fetched_until: fetchedUntil, more_to_follow: moreToFollow };
-}
-
-function fetchStart(server: MdmServer): PageCursor {
-  return { kind: 'fetch', device: 0, operation: server.log.end };
-}
-
 /** A page of all devices; changes made meanwhile follow with syncPage. */
 export function fetchPage(
   server: MdmServer,
@@ -80,14 +71,6 @@ const content = z.tuple([
 
 const SEVEN_DAYS_MS = 7 * 86_400_000;
 
-function parse(cursor: string): z.infer<typeof content> {
-  try {
-    return content.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
-  } catch {
-    throw new DepRefusal(400, 'INVALID_CURSOR');
-  }
-}
-
 /** Encodes cursors as opaque text. */
 export class PageCursors {
   constructor(
@@ -109,5 +92,22 @@ export class PageCursors {
     const isOld = Date.now() - issuedAt > this.lifeMs || epoch !== server.cursorEpoch;
     if (isOld || operation < server.log.first) throw new DepRefusal(400, 'EXPIRED_CURSOR');
     return { kind, device, operation };
+  }
+}
+
+function page(devices: object[], cursor: string, moreToFollow: boolean): object {
+  const fetchedUntil = timeText(Date.now());
+  return { devices, cursor, fetched_until: fetchedUntil, more_to_follow: moreToFollow };
+}
+
+function fetchStart(server: MdmServer): PageCursor {
+  return { kind: 'fetch', device: 0, operation: server.log.end };
+}
+
+function parse(cursor: string): z.infer<typeof content> {
+  try {
+    return content.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()));
+  } catch {
+    throw new DepRefusal(400, 'INVALID_CURSOR');
   }
 }

@@ -19,26 +19,8 @@ export interface TokenOwner {
 }
 
 const TEN_MINUTES_S = 600;
+
 const REQUIRED = ['consumer_key', 'token', 'signature_method', 'signature', 'timestamp', 'nonce'];
-
-function badRequest(code: string): DepRefusal {
-  return new DepRefusal(400, code);
-}
-
-function unauthorized(code: string): DepRefusal {
-  return new DepRefusal(401, code);
-}
-
-/** RFC 5849, 3.2: required parameters and their values. */
-function checkForm(parameters: ReadonlyMap<string, string>): void {
-  for (const name of REQUIRED) {
-    if (!parameters.get(`oauth_${name}`)) throw badRequest('parameter_absent');
-  }
-  if (parameters.get('oauth_signature_method') !== 'HMAC-SHA1') {
-    throw badRequest('signature_method_rejected');
-  }
-  if ((parameters.get('oauth_version') ?? '1.0') !== '1.0') throw badRequest('version_rejected');
-}
 
 /** Verifies the OAuth signature of a request for a session (RFC 5849, 3.2). */
 export class OAuthCheck {
@@ -115,4 +97,23 @@ class UsedNonces {
     }
     this.#sweepAt = this.#expiry.size * 2 + 1_000;
   }
+}
+
+/** RFC 5849, 3.2: required parameters and their values. */
+function checkForm(parameters: ReadonlyMap<string, string>): void {
+  for (const name of REQUIRED) {
+    if (!parameters.get(`oauth_${name}`)) throw badRequest('parameter_absent');
+  }
+  if (parameters.get('oauth_signature_method') !== 'HMAC-SHA1') {
+    throw badRequest('signature_method_rejected');
+  }
+  if ((parameters.get('oauth_version') ?? '1.0') !== '1.0') throw badRequest('version_rejected');
+}
+
+function unauthorized(code: string): DepRefusal {
+  return new DepRefusal(401, code);
+}
+
+function badRequest(code: string): DepRefusal {
+  return new DepRefusal(400, code);
 }

@@ -21,22 +21,6 @@ export interface OAuthSecrets {
   tokenSecret: string;
 }
 
-function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
-}
-
-/** RFC 5849 3.4.1.3.2: encoded, then sorted by name and value. */
-function normalized({ url, parameters }: SignedRequest): string {
-  return [...url.searchParams, ...parameters]
-    .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
-    .sort(
-      ([name, value], [other, otherValue]) => compare(name, other) || compare(value, otherValue),
-    )
-    .map(([name, value]) => `${name}=${value}`)
-    .join('&');
-}
-
 /** RFC 5849 3.4.1.1; URL has put scheme and host in lower case and left out a default port. */
 export function signatureBaseString(request: SignedRequest): string {
   const { method, url } = request;
@@ -51,15 +35,8 @@ export function signature(request: SignedRequest, secrets: OAuthSecrets): Buffer
 }
 
 const MAX_LENGTH = 4096;
-const PAIR = /^\s*([A-Za-z0-9_.~%-]+)="([^"]*)"\s*$/;
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw new DepRefusal(400, 'parameter_rejected');
-  }
-}
+const PAIR = /^\s*([A-Za-z0-9_.~%-]+)="([^"]*)"\s*$/;
 
 /**
  * The parameters of an Authorization header (RFC 5849 3.5.1), decoded, without `realm`.
@@ -79,4 +56,28 @@ export function readOAuthHeader(header: string | undefined): Map<string, string>
   }
   parameters.delete('realm');
   return parameters;
+}
+
+/** RFC 5849 3.4.1.3.2: encoded, then sorted by name and value. */
+function normalized({ url, parameters }: SignedRequest): string {
+  return [...url.searchParams, ...parameters]
+    .map(([name, value]) => [percentEncode(name), percentEncode(value)] as const)
+    .sort(
+      ([name, value], [other, otherValue]) => compare(name, other) || compare(value, otherValue),
+    )
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new DepRefusal(400, 'parameter_rejected');
+  }
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
 }

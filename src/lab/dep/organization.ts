@@ -8,18 +8,14 @@ const FIRST_DEVICES: [DeviceFamily, number][] = [
   ['iPad', 3],
   ['Mac', 3],
 ];
-const FIRST_COUNT = FIRST_DEVICES.reduce((sum, [, count]) => sum + count, 0);
-const SERIAL_ALPHABET = 'CDFGHJKLMNPQRTVWXY0123456789';
-const LETTERS = 18;
-const SERIAL_LENGTH = 10;
 
-/** Ten characters, the first one a letter, like newer devices. */
-function serialOf(digest: Buffer): string {
-  const characters = [...digest.subarray(0, SERIAL_LENGTH)].map((byte, index) =>
-    SERIAL_ALPHABET.charAt(byte % (index === 0 ? LETTERS : SERIAL_ALPHABET.length)),
-  );
-  return characters.join('');
-}
+const FIRST_COUNT = FIRST_DEVICES.reduce((sum, [, count]) => sum + count, 0);
+
+const SERIAL_ALPHABET = 'CDFGHJKLMNPQRTVWXY0123456789';
+
+const LETTERS = 18;
+
+const SERIAL_LENGTH = 10;
 
 export interface FoundDevice {
   server: MdmServer;
@@ -111,6 +107,7 @@ export class Organization {
 }
 
 const MAX_OF_SERVER = 200_000;
+
 const MAX_IN_ALL = 400_000;
 
 /** Numbers of devices, removed ones included: they stay in memory. */
@@ -124,6 +121,14 @@ export function checkCapacity({ ofServer, inAll }: DeviceCounts, more: number): 
   if (ofServer + more > MAX_OF_SERVER)
     throw overCapacity('A server of the lab', MAX_OF_SERVER, ofServer);
   if (inAll + more > MAX_IN_ALL) throw overCapacity('All servers of the lab', MAX_IN_ALL, inAll);
+}
+
+/** Ten characters, the first one a letter, like newer devices. */
+function serialOf(digest: Buffer): string {
+  const characters = [...digest.subarray(0, SERIAL_LENGTH)].map((byte, index) =>
+    SERIAL_ALPHABET.charAt(byte % (index === 0 ? LETTERS : SERIAL_ALPHABET.length)),
+  );
+  return characters.join('');
 }
 
 function overCapacity(who: string, most: number, there: number): ControlFault {

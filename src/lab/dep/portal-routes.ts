@@ -7,15 +7,19 @@ import { FAMILIES, listedDevice } from './dep-device.js';
 import { PORTAL_HELP } from './portal-calls.js';
 
 const MAX_BODY = 4 * 1024 * 1024;
+
 const MAX_LISTED = 1_000;
 
 const serials = z.array(z.string().regex(/^[A-Z0-9]{1,32}$/i)).max(100_000);
+
 const newDevices = z.strictObject({
   family: z.enum(FAMILIES).optional(),
   count: z.int().min(1).max(200_000).optional(),
   serial_numbers: serials.optional(),
 });
+
 const goneDevices = z.strictObject({ serial_numbers: serials });
+
 const faultBody = z.strictObject({
   path: z.string().startsWith('/').optional(),
   method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).optional(),
@@ -30,8 +34,11 @@ const faultBody = z.strictObject({
   after: z.int().min(0).optional(),
   times: z.int().min(1).optional(),
 });
+
 const expiredSessions = z.strictObject({ status: z.union([z.literal(401), z.literal(403)]) });
+
 const termsBody = z.strictObject({ signed: z.boolean() });
+
 const tokenQuery = z.object({
   server: z.string().optional(),
   expires_in: z.coerce.number().int().optional(),
@@ -46,14 +53,6 @@ interface PortalRequest {
 }
 
 type Route = (call: PortalRequest) => Promise<void> | void;
-
-/** Answers 204 after `work`. */
-function noContent(work: (call: PortalRequest) => Promise<void> | void): Route {
-  return async (call) => {
-    await work(call);
-    call.response.writeHead(204).end();
-  };
-}
 
 const issueToken: Route = async ({ control, request, response, query }) => {
   const { data, error } = tokenQuery.safeParse(query);
@@ -160,4 +159,12 @@ export async function servePortal(
   } catch (error) {
     sendFault(response, error);
   }
+}
+
+/** Answers 204 after `work`. */
+function noContent(work: (call: PortalRequest) => Promise<void> | void): Route {
+  return async (call) => {
+    await work(call);
+    call.response.writeHead(204).end();
+  };
 }

@@ -30,16 +30,10 @@ export interface DeviceActivation {
 }
 
 export const USUAL_SERVER = 'Muster';
-const MAX_NAME = 100;
-const YEAR_S = 365 * 86_400;
 
-function readCertificate(bytes: Buffer) {
-  try {
-    return parseCertificate(isPem(bytes) ? decodePemBlock(bytes.toString(), 'CERTIFICATE') : bytes);
-  } catch (cause) {
-    throw new ControlFault(400, `the body is not a certificate: ${(cause as Error).message}`);
-  }
-}
+const MAX_NAME = 100;
+
+const YEAR_S = 365 * 86_400;
 
 /** What an admin does at Apple's website, and the activation of devices. */
 export class Portal {
@@ -140,5 +134,13 @@ export class Portal {
   expireCursors(): void {
     for (const server of this.organization.servers) server.cursorEpoch += 1;
     this.organization.changed();
+  }
+}
+
+function readCertificate(bytes: Buffer) {
+  try {
+    return parseCertificate(isPem(bytes) ? decodePemBlock(bytes.toString(), 'CERTIFICATE') : bytes);
+  } catch (cause) {
+    throw new ControlFault(400, `the body is not a certificate: ${(cause as Error).message}`);
   }
 }

@@ -41,11 +41,22 @@ const FLAGS = [
   'is_return_to_service',
   'do_not_use_profile_from_backup',
 ];
+
 const LISTS = ['anchor_certs', 'devices', 'skip_setup_items', 'supervising_host_certs'];
+
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}\s*$/;
 
-function refuse(code: string): never {
-  throw new DepRefusal(400, code);
+/** Checks a profile like Apple. Throws DepRefusal 400 with Apple's error code. */
+export function checkProfile(profile: ProfileDefinition): void {
+  for (const rule of TEXTS) checkText(profile, rule);
+  checkUrl(profile.url);
+  checkFlags(profile);
+  checkLocale(profile);
+  for (const list of LISTS) {
+    if (profile[list] !== undefined) checkList(profile[list]);
+  }
+  checkCertificates(profile.anchor_certs);
+  checkCertificates(profile.supervising_host_certs);
 }
 
 function checkText(profile: ProfileDefinition, { field, max, code, required }: TextRule): void {
@@ -65,16 +76,6 @@ function checkUrl(url: unknown): void {
   if (!isFine) refuse('CONFIG_URL_INVALID');
 }
 
-function checkList(value: unknown): void {
-  const isFine = Array.isArray(value) && value.every((item) => typeof item === 'string');
-  if (!isFine) refuse('MALFORMED_REQUEST_BODY');
-}
-
-function checkCertificates(value: unknown): void {
-  const texts = Array.isArray(value) ? value : [];
-  if (!texts.every((text) => BASE64.test(String(text)))) refuse('MALFORMED_REQUEST_BODY');
-}
-
 function checkFlags(profile: ProfileDefinition): void {
   for (const flag of FLAGS) {
     const value = profile[flag];
@@ -92,15 +93,16 @@ function checkLocale({ language, region }: ProfileDefinition): void {
   if (region !== undefined && !/^[A-Z]{2}$/.test(String(region))) refuse('LOCALE_INVALID');
 }
 
-/** Checks a profile like Apple. Throws DepRefusal 400 with Apple's error code. */
-export function checkProfile(profile: ProfileDefinition): void {
-  for (const rule of TEXTS) checkText(profile, rule);
-  checkUrl(profile.url);
-  checkFlags(profile);
-  checkLocale(profile);
-  for (const list of LISTS) {
-    if (profile[list] !== undefined) checkList(profile[list]);
-  }
-  checkCertificates(profile.anchor_certs);
-  checkCertificates(profile.supervising_host_certs);
+function checkList(value: unknown): void {
+  const isFine = Array.isArray(value) && value.every((item) => typeof item === 'string');
+  if (!isFine) refuse('MALFORMED_REQUEST_BODY');
+}
+
+function checkCertificates(value: unknown): void {
+  const texts = Array.isArray(value) ? value : [];
+  if (!texts.every((text) => BASE64.test(String(text)))) refuse('MALFORMED_REQUEST_BODY');
+}
+
+function refuse(code: string): never {
+  throw new DepRefusal(400, code);
 }

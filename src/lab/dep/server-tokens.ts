@@ -21,13 +21,12 @@ export interface AccessToken {
 
 /** Prefix of a lab's consumer keys, which no other server accepts. */
 const LAB_MARK = 'CK_lab';
-const MAC_CHARACTERS = 40;
-const CONSUMER_KEY = /^CK_[a-z]+_((?:[0-9a-f]{2}){1,100})_[0-9a-f]{40}$/;
-const ACCESS_TOKEN = /^AT_O([0-9a-f]{12})_([0-9a-f]{12})_([0-9a-f]{40})$/;
 
-function hex(time: number): string {
-  return Math.max(0, Math.floor(time)).toString(16).padStart(12, '0');
-}
+const MAC_CHARACTERS = 40;
+
+const CONSUMER_KEY = /^CK_[a-z]+_((?:[0-9a-f]{2}){1,100})_[0-9a-f]{40}$/;
+
+const ACCESS_TOKEN = /^AT_O([0-9a-f]{12})_([0-9a-f]{12})_([0-9a-f]{40})$/;
 
 /**
  * Tokens that need not be stored: they are derived from the lab's key, the server's name and the time
@@ -98,21 +97,8 @@ export class ServerTokens {
 }
 
 const CRLF = '\r\n';
-const LINE = /.{1,64}/g;
 
-/** Like Apple, with an inner MIME header and marker lines around the token. */
-function innerEntity(token: ServerToken): Buffer {
-  const lines = [
-    'Content-Type: text/plain;charset=UTF-8',
-    'Content-Transfer-Encoding: 7bit',
-    '',
-    '-----BEGIN MESSAGE-----',
-    JSON.stringify(token),
-    '-----END MESSAGE-----',
-    '',
-  ];
-  return Buffer.from(lines.join(CRLF));
-}
+const LINE = /.{1,64}/g;
 
 /**
  * The token file as Apple's portal sends it: S/MIME, encrypted to the recipient's key.
@@ -131,6 +117,24 @@ export function sealToken(
     'Content-Description: S/MIME Encrypted Message',
     '',
     ...(der.toString('base64').match(LINE) ?? []),
+    '',
+  ];
+  return Buffer.from(lines.join(CRLF));
+}
+
+function hex(time: number): string {
+  return Math.max(0, Math.floor(time)).toString(16).padStart(12, '0');
+}
+
+/** Like Apple, with an inner MIME header and marker lines around the token. */
+function innerEntity(token: ServerToken): Buffer {
+  const lines = [
+    'Content-Type: text/plain;charset=UTF-8',
+    'Content-Transfer-Encoding: 7bit',
+    '',
+    '-----BEGIN MESSAGE-----',
+    JSON.stringify(token),
+    '-----END MESSAGE-----',
     '',
   ];
   return Buffer.from(lines.join(CRLF));

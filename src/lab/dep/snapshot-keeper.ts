@@ -1,5 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path'; /** Stores the state across restarts. */
+import { dirname } from 'node:path';
+
+/** Stores the state across restarts. */
 export interface SnapshotStore {
   /** undefined if nothing is stored. */
   load(): Promise<string | undefined>;
@@ -64,10 +66,6 @@ export class SnapshotKeeper {
   }
 }
 
-function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT';
-}
-
 /** Stores the state in a file, replaced atomically; an unreadable file counts as missing. */
 export function createSnapshotFile(
   file: string,
@@ -90,4 +88,8 @@ export function createSnapshotFile(
     },
     onFailure,
   };
+}
+
+function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT';
 }

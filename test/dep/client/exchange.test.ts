@@ -2,12 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import {
-  createExchanges,
-  DEP_LIMITS,
-  type DepLimits,
-  type Exchanges,
-} from '../../../src/dep/client/exchange.js';
+import { DEP_LIMITS, type DepLimits, Exchanges } from '../../../src/dep/client/exchange.js';
 import { ExchangeFailure } from '../../../src/dep/client/exchange-failure.js';
 
 import { localhostIdentity } from '../../helpers/tls.js';
@@ -34,7 +29,7 @@ afterEach(() => {
 afterAll(() => Promise.all([service.stop(), secure.stop()]));
 
 function open(limits: Partial<DepLimits> = {}, trusted?: string): Exchanges {
-  const exchanges = createExchanges({ ...DEP_LIMITS, ...limits }, trusted);
+  const exchanges = new Exchanges({ ...DEP_LIMITS, ...limits }, trusted);
   opened.push(exchanges);
   return exchanges;
 }

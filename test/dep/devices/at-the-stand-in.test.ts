@@ -3,7 +3,7 @@ import { parseBypassCode } from '../../../src/crypto/secrets/bypass-code.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { DepJobs } from '../../../src/dep/dep-jobs.js';
-import { createDepDeviceActions } from '../../../src/dep/dep-services.js';
+import { DepDeviceActions } from '../../../src/dep/dep-services.js';
 import { createActivationLockTask } from '../../../src/dep/devices/activation-lock-task.js';
 import { createDisownTask } from '../../../src/dep/devices/disown-task.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
@@ -54,7 +54,7 @@ async function start() {
       await task?.run(task.parse(rows[0].payload) as never, context);
     }
   };
-  return { accountId, runWaiting, devices: createDepDeviceActions({ box, jobs: queue }) };
+  return { accountId, runWaiting, devices: new DepDeviceActions({ box, jobs: queue }) };
 }
 
 it('devices are locked and disowned over the wire, and what came of it is shown', async () => {

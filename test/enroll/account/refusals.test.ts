@@ -1,5 +1,5 @@
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { createAccessTokens } from '../../../src/enroll/account/access-token.js';
+import { AccessTokens } from '../../../src/enroll/account/access-token.js';
 import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { asAuthority, ecIdentity, type Identity } from '../../crypto/identities.js';
 import { signedBy } from '../../dep/asking-device.js';
@@ -42,7 +42,7 @@ async function startOther(env: Record<string, string>): Promise<AccountWorld> {
 }
 
 const requests = () => world.app.db.knex('enrollment_requests');
-const tokens = (now?: () => number) => createAccessTokens(world.app.box, now);
+const tokens = (now?: () => number) => new AccessTokens(world.app.box, now);
 const byod = { account: ALICE, mode: 'byod' } as const;
 const adde = { account: ALICE, mode: 'adde' } as const;
 
@@ -60,7 +60,7 @@ describe('a device that asks for its profile', () => {
     ['a token with something behind it', () => `${tokens().issue(byod)}.x`],
     [
       'a token of another server',
-      () => createAccessTokens(new SecretBox(Buffer.alloc(32, 8))).issue(byod),
+      () => new AccessTokens(new SecretBox(Buffer.alloc(32, 8))).issue(byod),
     ],
     ['an expired token', () => tokens(() => Date.now() - 10 * 60_000).issue(byod)],
     [
@@ -192,7 +192,7 @@ describe('the policy', () => {
   ])('%o keeps everybody out', async (env, reason) => {
     const other = await startOther(env as unknown as Record<string, string>);
     await addUser(other.app);
-    const token = createAccessTokens(other.app.box).issue(byod);
+    const token = new AccessTokens(other.app.box).issue(byod);
     for (const reply of [await ask(other), await ask(other, { token })]) {
       expect([reply.status, reply.body.toString()]).toEqual([403, `${reason}\n`]);
     }
@@ -209,7 +209,7 @@ describe('the policy', () => {
   it('link lets those in who have an account: an admin made it', async () => {
     const other = await startOther({ ENROLLMENT: 'link' });
     await addUser(other.app);
-    const token = createAccessTokens(other.app.box).issue(byod);
+    const token = new AccessTokens(other.app.box).issue(byod);
     expect((await ask(other, { token })).status).toBe(200);
   });
 });
