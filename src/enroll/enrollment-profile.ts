@@ -96,7 +96,7 @@ export function enrollmentProfile(
       serverUrl: withCell(`${deps.publicUrl}/mdm`, cell),
       topic,
       answersGetToken,
-      ...(account === undefined ? {} : { account }),
+      account,
     },
   });
 }
@@ -108,14 +108,10 @@ export function identityRequest(
   options?: ChallengeOptions,
 ): ScepPayload {
   const challenge = challengeOf(scep, deps, options);
-  return {
-    ...scepPayload(scep, organization, deps.publicUrl),
-    ...(challenge === undefined ? {} : { challenge }),
-  };
+  return { ...scepPayload(scep, organization, deps.publicUrl), challenge };
 }
 
 function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, publicUrl: string) {
-  const caFingerprint = fingerprintOf(scep);
   return {
     url: scep.url ?? `${publicUrl}/scep`,
     name: organization.name,
@@ -124,8 +120,8 @@ function scepPayload(scep: ScepConfigurationRow, organization: OrganizationRow, 
     keyUsage: scep.key_usage,
     retries: scep.retries,
     retryDelay: scep.retry_delay,
-    ...(caFingerprint === undefined ? {} : { caFingerprint }),
-    ...(scep.subject_alt_name === null ? {} : { subjectAltName: scep.subject_alt_name }),
+    caFingerprint: fingerprintOf(scep),
+    subjectAltName: scep.subject_alt_name ?? undefined,
   };
 }
 

@@ -15,7 +15,7 @@ export interface ScepPayload {
   /** Sent back to the SCEP server as the message of GetCACert. */
   name?: string;
   subject?: ScepSubject;
-  challenge?: string;
+  challenge?: string | undefined;
   /** Bits; the device's own default is 1024. */
   keySize?: number;
   /** 1 signing, 4 encryption, 5 both. */
@@ -24,8 +24,8 @@ export interface ScepPayload {
   /** Seconds between retries. */
   retryDelay?: number;
   /** Digest of the CA certificate: SHA-1 or MD5. */
-  caFingerprint?: Buffer;
-  subjectAltName?: SubjectAltName;
+  caFingerprint?: Buffer | undefined;
+  subjectAltName?: SubjectAltName | undefined;
 }
 
 export interface SubjectAltName {
@@ -45,7 +45,7 @@ export interface MdmPayload {
   /** GetToken is answered. An update may change this capability, unlike per-user connections. */
   answersGetToken?: boolean;
   /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
-  account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string };
+  account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string } | undefined;
 }
 
 export interface EnrollmentProfileOptions {
