@@ -273,7 +273,7 @@ describe('a device that enrolls by a link', () => {
     expect(await tagsOf(row.id)).toEqual([]);
   });
 
-  it('is not given them again while its enrollment goes on', async () => {
+  it('does not get them again while its enrollment continues', async () => {
     const { id: linkId } = await link();
     const device = await certifiedFor(app, { linkId });
     await device.enroll();

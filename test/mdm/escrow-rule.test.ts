@@ -127,7 +127,7 @@ describe('a device that enrolls with what an outsider can know', () => {
     await expectNothingFor(other, id);
   });
 
-  it('leaves the tokens that it did not give to nobody but an admin', async () => {
+  it('tokens of another enrollment are shown to admins only', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
     const id = await escrow(device, serial, 'the owner');
     const back = await proven(device.udid, serial);
@@ -169,7 +169,7 @@ describe('the same device, whose signature binds it to its serial number', () =>
     expect(await bootstrapTokenFor(back)).toBe('bootstrap token of the owner');
   });
 
-  it('gets its own of the present enrollment without a word in the log', async () => {
+  it('fetches the token of its present enrollment, and nothing is logged', async () => {
     const { device, id } = await owned();
     const logged = app.logLines.length;
     expect(await bootstrapTokenFor(device)).toBe('bootstrap token of the owner');

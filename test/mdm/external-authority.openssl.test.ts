@@ -296,7 +296,7 @@ describe('deleting a CA that was uploaded without its key', () => {
     ids.set(other, await upload(other));
   });
 
-  it('lets nobody enroll by it who comes at the same instant', async () => {
+  it('no device can enroll by it at the same instant', async () => {
     await configure({ source_type: 'ExternalSCEP', url: URL });
     const trx = await app.db.knex.transaction();
     await trx('certificates')

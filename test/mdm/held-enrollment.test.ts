@@ -294,7 +294,7 @@ describe('an approval', () => {
     expect(left).toMatchObject({ udid: null, enrollment_state: 'unenrolled' });
   });
 
-  it('admits nobody after 24 hours; the next attempt can be approved anew', async () => {
+  it('an approval expires after 24 hours; the next attempt can be approved anew', async () => {
     const owner = await enrolled();
     const attempt = owner.with(await newIdentity());
     await expectHeld(attempt, owner);

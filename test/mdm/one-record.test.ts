@@ -50,7 +50,7 @@ describe('a device with a known serial number and a new UDID', () => {
     ]);
   });
 
-  it('leaves its former certificate good for nothing, but unenrolls nobody', async () => {
+  it('its former certificate is refused, and unenrolls no device', async () => {
     const { device: old, serial } = await enrolled();
     await (await withNewUdid(old)).enroll({ SerialNumber: serial });
     expect(await pinOf(old)).toMatchObject({ state: 'superseded' });
@@ -115,7 +115,7 @@ describe('a device with a known UDID and a new certificate', () => {
     expectPlainRefusal(await old.idle());
   });
 
-  it('leaves no history of an enrollment that never came about', async () => {
+  it('an enrollment that was never completed leaves no history', async () => {
     const device = await createTestDevice(app);
     await device.authenticate();
     const again = device.with(await newIdentity());
@@ -191,7 +191,7 @@ describe('a board that moved between two known devices', () => {
     expect(await app.db.knex('device_pushes').where({ device_id: from.id })).toEqual([]);
   });
 
-  it('leaves the certificates of both good for nothing', async () => {
+  it('the certificates of both devices are refused', async () => {
     const { from, to } = await moved();
     const before = await dumpRows(app.db);
     for (const { device } of [from, to]) {

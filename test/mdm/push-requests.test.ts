@@ -81,7 +81,7 @@ describe('a device', () => {
     expect(row?.due_in).toBeLessThanOrEqual(0);
   });
 
-  it('that had given its token up is healed by its TokenUpdate, and pushed', async () => {
+  it('whose push token was unregistered is pushed again after its TokenUpdate', async () => {
     const { device, id } = await idle();
     const facts = { push_state: 'unregistered', last_push_result: 'Unregistered' };
     await app.db

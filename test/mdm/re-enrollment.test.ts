@@ -26,7 +26,7 @@ describe('a device that has checked out', () => {
     return device;
   }
 
-  it("gets Apple's body that lets it go, whatever it says", async () => {
+  it("gets Apple's body that unenrolls it, whatever it sends", async () => {
     const device = await checkedOut();
     const before = await dumpRows(app.db);
     for (const [name, say] of MESSAGES) {
@@ -75,7 +75,7 @@ describe('a device that was deleted', () => {
     return device;
   }
 
-  it("gets Apple's body that lets it go, whatever it says", async () => {
+  it("gets Apple's body that unenrolls it, whatever it sends", async () => {
     const device = await deleted();
     expect(await pinOf(device)).toMatchObject({
       state: 'tombstone',
@@ -145,7 +145,7 @@ describe('a renewed certificate', () => {
     expectPlainRefusal(await old.idle());
   });
 
-  it('is good for nothing when the old one checks out before it was used', async () => {
+  it('a renewed certificate is refused when the old one checks out before its first use', async () => {
     const { old, device } = await renewed();
     const outsider = (await renewed()).device;
     expectEmpty(await old.checkOut());

@@ -94,7 +94,7 @@ describe('an unlock token', () => {
 });
 
 describe('a bootstrap token', () => {
-  it('comes back as it was given, and is stored sealed', async () => {
+  it('is returned as it was sent, and is stored sealed', async () => {
     const BootstrapToken = randomBytes(40);
     await device.enroll();
     const none = await device.checkIn('GetBootstrapToken');
@@ -109,7 +109,7 @@ describe('a bootstrap token', () => {
     await expectNowhere(BootstrapToken);
   });
 
-  it('is replaced by a newer one and taken away by none', async () => {
+  it('is replaced by a newer one and deleted by a message without one', async () => {
     await device.enroll();
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('old') });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('new') });
@@ -120,7 +120,7 @@ describe('a bootstrap token', () => {
     expect(await secretsOf('bootstrap_token')).toEqual(['old', 'new', '']);
   });
 
-  it('of a former enrollment is not given to the next', async () => {
+  it('of a former enrollment is not sent to the next one', async () => {
     await device.enroll();
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('former') });
     await device.checkOut();

@@ -64,7 +64,7 @@ describe('on the user channel', () => {
     },
   );
 
-  it("settles none of the device's commands", async () => {
+  it("answers none of the device's commands", async () => {
     const sent = commandIn(await device.idle());
     await device.report(String(sent?.uuid), 'Acknowledged', ANNA);
     const row = await app.db.knex('commands').where({ uuid: sent?.uuid }).first();

@@ -77,7 +77,7 @@ describe('the queues of a device and of its users', () => {
     expect(await app.db.knex('unknown_reports').where({ command_uuid: annas })).toEqual([]);
   });
 
-  it('commands of a user are given out by priority, and neither too early nor too late', async () => {
+  it('commands of a user are sent by priority, and neither too early nor too late', async () => {
     const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
     await queue(anna, { after: inAnHour });
     const late = await queue(anna);
@@ -92,7 +92,7 @@ describe('the queues of a device and of its users', () => {
     expect(uuidIn(await device.report(plain, 'Acknowledged', ANNA))).toBeUndefined();
   });
 
-  it('a command of a user that is never answered gives way, and no other with it', async () => {
+  it('a command of a user that is never answered expires, and no other with it', async () => {
     const own = await queue(null, { ttl: 1 });
     const annas = await queue(anna, { ttl: 1 });
     const bens = await queue(ben, { ttl: 1 });
@@ -121,7 +121,7 @@ describe('the queues of a device and of its users', () => {
     expect(body.data.attributes.result).toMatchObject(installed);
   });
 
-  it('a large report of a user settles its command, too', async () => {
+  it('a large report of a user finishes its command, too', async () => {
     const annas = await queue(anna);
     await device.idle(ANNA);
     const next = await queue(anna);

@@ -67,7 +67,7 @@ describe('a user', () => {
     expect(uuidIn(await device.idle(BEN))).toBe(bens);
   });
 
-  it('who is not enrolled is given nothing', async () => {
+  it('who is not enrolled gets no command', async () => {
     await queue(anna);
     await app.db.knex('device_users').where({ id: anna }).update({ is_enrolled: false });
     expect(uuidIn(await device.idle(ANNA))).toBeUndefined();
