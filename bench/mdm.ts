@@ -38,8 +38,8 @@ interface Bench {
 interface Row {
   name: string;
   measured: Measured;
-  serverCpu?: number;
-  databaseCpu?: number;
+  serverCpu?: number | undefined;
+  databaseCpu?: number | undefined;
 }
 
 function say(line: string): void {
@@ -67,8 +67,8 @@ async function measure({ worker, server, database }: Bench, name: string, task: 
   const row: Row = {
     name,
     measured,
-    ...(serverCpu === undefined ? {} : { serverCpu }),
-    ...(databaseCpu === undefined ? {} : { databaseCpu }),
+    serverCpu,
+    databaseCpu,
   };
   say(describe(row));
   return row;

@@ -12,7 +12,7 @@ export interface Statement {
 export interface ApiCase {
   name: string;
   /** What p95 should stay below. */
-  targetMs?: number;
+  targetMs?: number | undefined;
   call(turn: number): ApiCall;
   /** The same work as bare SQL, one statement after the other. */
   floor?(turn: number): Statement[];
@@ -24,11 +24,11 @@ export interface ApiCase {
 
 export interface CaseResult {
   name: string;
-  targetMs?: number;
+  targetMs?: number | undefined;
   /** The status that the server gave instead of the one expected. */
   refused?: number;
   measured?: Measured;
-  floor?: Measured;
+  floor?: Measured | undefined;
   /** Of the last answer. */
   bytes?: number;
   /** The longest that the server's event loop was held meanwhile. */
@@ -61,11 +61,10 @@ export async function measureCase(context: CaseContext, one: ApiCase): Promise<C
   const { api, budget } = context;
   const { name, status: expected = 200, targetMs, before = [] } = one;
   const prepare = () => runStatements(context, before);
-  const target = targetMs === undefined ? {} : { targetMs };
   for (let turn = 0; turn < WARM_CALLS; turn += 1) {
     await prepare();
     const { status } = await api.call(one.call(turn));
-    if (status !== expected) return { name, ...target, refused: status };
+    if (status !== expected) return { name, targetMs, refused: status };
   }
   await context.loopHeldMs();
   let bytes = 0;
@@ -77,7 +76,7 @@ export async function measureCase(context: CaseContext, one: ApiCase): Promise<C
   const measured = await repeat({ budget, before: prepare, work });
   const loopHeldMs = await context.loopHeldMs();
   const floor = await measureFloor(context, one);
-  return { name, ...target, measured, bytes, loopHeldMs, ...(floor ? { floor } : {}) };
+  return { name, targetMs, measured, bytes, loopHeldMs, floor };
 }
 
 async function runStatements({ client }: CaseContext, statements: Statement[]): Promise<void> {

@@ -10,7 +10,7 @@ interface ListCase {
   where?: string;
   order?: string;
   values?: unknown[];
-  targetMs?: number;
+  targetMs?: number | undefined;
 }
 
 export function inventoryCases(samples: Samples): ApiCase[] {
@@ -69,7 +69,7 @@ function listCase({
   ];
   return {
     name,
-    ...(targetMs === undefined ? {} : { targetMs }),
+    targetMs,
     call: () => ({ path: `/${table}?page[size]=100${query}` }),
     floor: () => statements,
   };

@@ -47,7 +47,7 @@ export function sortCases(): ApiCase[] {
       const order = sign === '-' ? `"${name}" desc, id desc` : `"${name}", id`;
       return {
         name: `sort=${sign}${name}`,
-        ...(INDEXED.has(name) ? { targetMs: PAGE_MS } : {}),
+        targetMs: INDEXED.has(name) ? PAGE_MS : undefined,
         call: () => ({ path: `/devices?page[size]=100&sort=${sign}${name}` }),
         floor: () => [{ text: page('devices', `order by ${order} limit 100`) }, DEVICE_COUNT],
       };
@@ -66,7 +66,7 @@ export function pageCases({ offset, path }: Deep): ApiCase[] {
   const deep = offset.toLocaleString('en');
   const numbered = (name: string, number: number, sort: string): ApiCase => ({
     name,
-    ...(number === 1 ? { targetMs: PAGE_MS } : {}),
+    targetMs: number === 1 ? PAGE_MS : undefined,
     call: () => ({ path: `/devices?page[size]=100&page[number]=${number}&sort=${sort}` }),
     floor: () => [
       {

@@ -60,7 +60,7 @@ const refuse = (times?: number) =>
     topic: TOPIC,
     status: 403,
     reason: 'BadCertificate',
-    ...(times === undefined ? {} : { times }),
+    times,
   });
 
 /** As if the next attempt were due. */
