@@ -140,7 +140,7 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
 
 function createApiEngine({ db, box, services }: AppDeps): ApiContext {
   const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
-  return buildApiContext({ ...{ definitions: DEFINITIONS, store, services, audit: writeAudit } });
+  return buildApiContext({ definitions: DEFINITIONS, store, services, audit: writeAudit });
 }
 
 /**
@@ -180,11 +180,23 @@ function adminApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandl
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
-    ...{ config, db, engine, actions, services, push, onScepChange, credentialFiles, version },
+    config,
+    db,
+    engine,
+    actions,
+    services,
+    push,
+    onScepChange,
+    credentialFiles,
+    version,
     uploads,
-    ...{ box, depTokenService: deps.dep.tokens, ...profileFiles(deps) },
+    box,
+    depTokenService: deps.dep.tokens,
+    ...profileFiles(deps),
     pushCertificateRequests: new PushCertificateRequests({ box }),
-    ...{ tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile, renewals: deps.renewals },
+    tlsCaveats: deps.tlsCaveats,
+    tlsFile: deps.tlsFile,
+    renewals: deps.renewals,
     tlsUse: deps.tlsUse,
     depDeviceActions: deps.dep.devices,
     authorityRotations: new AuthorityRotations(box),
@@ -208,7 +220,9 @@ function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHand
   app.use(requestLog({ logger, level: 'debug' }));
   app.use(
     createMetricsRouter({
-      ...{ metrics, logger, authenticate: authenticated },
+      metrics,
+      logger,
+      authenticate: authenticated,
       isBehindProxy: config.trustProxy.length > 0,
     }),
   );
@@ -221,8 +235,16 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
   const responder = new RevocationResponder({ db, authorities, logger });
   app.use(createRevocationRouter({ authorities, lists, responder, bodies, logger }));
   const services: EnrollServices = {
-    ...{ config, db, box, logger, challenges, bodies, factoryCas: deps.factoryCas },
-    ...{ publicUrl: config.publicUrl, signer: deps.profileSigner, tlsChain: deps.tlsChain },
+    config,
+    db,
+    box,
+    logger,
+    challenges,
+    bodies,
+    factoryCas: deps.factoryCas,
+    publicUrl: config.publicUrl,
+    signer: deps.profileSigner,
+    tlsChain: deps.tlsChain,
     otaChallenges: new EnrollmentChallenges({ box, surface: 'ota' }),
     policy: new EnrollmentPolicy({ db, policy: config.enrollment }),
     caCertificates: () => [authorities.current.certificate.der],

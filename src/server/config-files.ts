@@ -5,12 +5,12 @@ import { type ParsedCertificate, parseCertificates } from '../crypto/x509/certif
 import type { ServerIdentity } from '../pki/tls/server-identity.js';
 import { readTlsFiles, SettingFiles } from '../pki/tls/tls-files.js';
 
-/** Throws ConfigError that tells what is wrong with the files. */
+/** Throws ConfigError that says what is wrong with the files. */
 export function readTls({ tls }: Config): ServerIdentity | undefined {
   return tls && readTlsFiles(tls);
 }
 
-/** PEM of the CAs in the file. Throws ConfigError that names the variable and tells what is wrong. */
+/** PEM of the CAs in the file. Throws ConfigError that names the variable and says what is wrong. */
 function readServiceCa(name: string, file: string | undefined): string | undefined {
   if (file === undefined) return undefined;
   const reading = new SettingFiles();
@@ -32,7 +32,7 @@ export function readDepCa({ depCaFile }: Config): string | undefined {
   return readServiceCa('DEP_CA_FILE', depCaFile);
 }
 
-/** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that tells what is wrong. */
+/** The CAs in DEVICE_CA_FILE: PEM, or one in DER. Throws ConfigError that says what is wrong. */
 export function readFactoryCas({ deviceCaFile }: Config): ParsedCertificate[] {
   if (deviceCaFile === undefined) return [];
   const reading = new SettingFiles();
@@ -56,7 +56,7 @@ function problemsOf(read: () => unknown): string[] {
   }
 }
 
-/** Reads all of them once. Throws ConfigError that tells what is wrong with each. */
+/** Reads all of them once. Throws ConfigError that says what is wrong with each. */
 export function checkFiles(config: Config): void {
   const problems = [readTls, readApnsCa, readDepCa, readFactoryCas].flatMap((read) =>
     problemsOf(() => read(config)),

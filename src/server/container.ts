@@ -13,11 +13,9 @@ import type { KnownDevice } from '../db/device-path/authenticate.js';
 import { CheckIns } from '../db/device-path/check-ins.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
 import { ReportExchange } from '../db/device-path/report-exchange.js';
-import { ChangeFeed } from '../db/processes/change-feed.js';
 import { createDepServices } from '../dep/dep-services.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
-import { ProfileSigner } from '../enroll/send-profile.js';
 import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
 import {
@@ -29,10 +27,8 @@ import {
 import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
-import { createJobQueue } from '../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
 import { createTasks } from '../jobs/tasks/index.js';
-import { openLab, retireLab } from '../lab-mode/lab-mode.js';
 import { createWarner, type Logger } from '../logger.js';
 import { createClientCertificates } from '../mdm/client-certificates.js';
 import { createDeviceHandler } from '../mdm/handler.js';
@@ -46,14 +42,11 @@ import {
 import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
-import { openTlsCertificates, type TlsCertificates } from '../pki/tls/tls-certificates.js';
+import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { SignerCache } from '../protocol/mdm/mdm-signature.js';
-import { ApnsClients } from '../push/apns/apns-clients.js';
-import { createPushCertificateLoader } from '../push/push-certificates.js';
-import { PushService } from '../push/push-service.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
 import { DeviceSetups } from '../setup-assistant/device-setups.js';
@@ -66,8 +59,10 @@ import {
 } from '../threads/thread-uses.js';
 import { createApp } from './app.js';
 import { createBackground } from './background.js';
-import { readApnsCa, readDepCa, readFactoryCas } from './config-files.js';
+import { readDepCa, readFactoryCas } from './config-files.js';
+import { openPushService } from './push.js';
 import { createResourceServices } from './resource-services.js';
+import { currentSigner, shownChain, tlsSettings } from './served-tls.js';
 
 export interface ContainerDeps {
   config: Config;
@@ -83,7 +78,7 @@ export interface Container {
   deviceHandler: DeviceHandler;
   /** undefined: plain HTTP. */
   tls: TlsSettings | undefined;
-  /** What devices are told to reach this server at. */
+  /** Where devices reach this server. */
   publicUrl: string;
   metrics: Metrics;
   authorities: CertificateAuthorities;
@@ -95,25 +90,6 @@ export interface Container {
   stopBackground(): Promise<void>;
   /** Afterwards: what requests have left in memory is finished and written. */
   stop(): Promise<void>;
-}
-
-/** The server's TLS certificate signs the profiles too, so that devices show them as verified. */
-function currentSigner({ current }: TlsCertificates): ProfileSigner | undefined {
-  return current && new ProfileSigner(current, current.chain);
-}
-
-/** Empty over plain HTTP. */
-function shownChain({ current, servesTls }: TlsCertificates): Buffer[] {
-  if (current === undefined || !servesTls) return [];
-  return [current.certificate, ...current.chain].map(({ der }) => der);
-}
-
-function tlsSettings(certificates: TlsCertificates, config: Config): TlsSettings | undefined {
-  const { current, servesTls } = certificates;
-  if (current === undefined || !servesTls) return undefined;
-  const { cert, key } = current;
-  const onChange: TlsSettings['onChange'] = (swap) => certificates.onChange(swap);
-  return { cert, key, onChange, requestClientCertificate: config.tlsClientCert };
 }
 
 /** How devices show who they are. */
@@ -142,26 +118,6 @@ const workerHandler: DeviceHandler = () => {
   throw new AppError('not_found', 404, 'a process with ROLE=worker answers no devices');
 };
 
-/** Pushes and jobs: what happens after an answer, by whichever process has the role for it. */
-async function createAfterwards(deps: ContainerDeps, metrics: Metrics) {
-  const { config, db, box, logger } = deps;
-  const lab = config.lab ? await openLab({ config, db, box, logger }) : undefined;
-  if (lab === undefined) await retireLab({ db, logger });
-  const load = createPushCertificateLoader({ db, box });
-  const host = lab?.apnsHost ?? config.apnsHost;
-  const ca = lab?.apnsCa ?? readApnsCa(config);
-  const clients = new ApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });
-  const changes = new ChangeFeed({ db, logger });
-  const jobs = createJobQueue();
-  const push = new PushService({
-    ...{ db, box, clients, jobs, changes, logger },
-    dispatches: config.role !== 'web',
-    onResult: metrics.countPushes,
-  });
-  push.onFailureChange(() => metrics.showPushService(push.failure === null));
-  return { lab, changes, jobs, push };
-}
-
 /** The one place where everything is put together. */
 export async function createContainer(given: ContainerDeps): Promise<Container> {
   const tlsCertificates = await openTlsCertificates(given);
@@ -177,10 +133,14 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const { publicUrl, identityGrace } = config;
   const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
   const trust = await createTrust({ db, identityGrace });
-  const { lab, changes, jobs, push } = await createAfterwards(deps, metrics);
-  // Trust first: an identity must not be issued before it is believed in.
+  const { lab, changes, jobs, push } = await openPushService(deps, metrics);
+  // Trust first: an identity must not be issued before its CA is trusted.
   const reloadAuthorities = () => trust.reload().then(() => authorities.reload());
   changes.on('authorities', reloadAuthorities);
+  // The other processes learn it by the change feed.
+  const reloadHere = () => {
+    reloadAuthorities().catch((err: unknown) => logger.warn({ err }, 'the CAs could not be read'));
+  };
   changes.on('ssl_certificates', () => tlsCertificates.refresh());
   const tokens = new TokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
@@ -192,13 +152,22 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const lastSeen = new LastSeen(db, onLostTimes);
   const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const setups = new DeviceSetups({
-    ...{ db, queue, logger, timeout: config.setupTimeout },
+    db,
+    queue,
+    logger,
+    timeout: config.setupTimeout,
     profiles: new ProfileRebuild({ box, sign: signProfile, ...profileThreads(threads) }),
     sign: (profile) => signProfile(profile) ?? profile,
   });
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {
-    ...{ bodies, db, lastSeen, reports, box, logger, trust },
+    bodies,
+    db,
+    lastSeen,
+    reports,
+    box,
+    logger,
+    trust,
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     checkIns: new CheckIns(db, {
       isClosed: config.enrollment === 'closed',
@@ -213,49 +182,79 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   };
   const challenges = new EnrollmentChallenges({ box });
   const renewals = new IdentityRenewals({
-    ...{ db, box, queue, challenges, publicUrl },
+    db,
+    box,
+    queue,
+    challenges,
+    publicUrl,
     caCertificates: () => [authorities.current.certificate.der],
     sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
   });
   const dep = createDepServices({
-    ...{ db, box, logger, jobs, musterVersion: version, publicUrl, isLabOn: config.lab },
+    db,
+    box,
+    logger,
+    jobs,
+    musterVersion: version,
+    publicUrl,
+    isLabOn: config.lab,
     host: lab?.depHost ?? config.depHost,
     ca: lab?.depCa ?? readDepCa(config),
     syncInterval: config.depSyncInterval,
     anchorCertificates: () =>
       anchorCertificates({
-        ...{ db, publicUrl, tlsChain: () => shownChain(tlsCertificates) },
+        db,
+        publicUrl,
+        tlsChain: () => shownChain(tlsCertificates),
         caCertificates: () => [authorities.current.certificate.der],
       }),
   });
   const deviceHandler =
     config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
-    ...{ config, db, box, logger, authorities, trust, tokens, deviceHandler, lab, metrics, push },
-    ...{ bodies, uploads, threads },
+    config,
+    db,
+    box,
+    logger,
+    authorities,
+    trust,
+    tokens,
+    deviceHandler,
+    lab,
+    metrics,
+    push,
+    bodies,
+    uploads,
+    threads,
     actions: new DeviceActions(box, queue),
     services: createResourceServices({
-      ...{ box, queue, publicUrl: config.publicUrl, tlsUse },
+      box,
+      queue,
+      publicUrl: config.publicUrl,
+      tlsUse,
       ...resultThreads(threads),
-      // The others learn it by the change feed.
-      onAuthoritiesChange: () => {
-        reloadAuthorities().catch((error: unknown) => {
-          logger.warn({ err: error }, 'the CAs could not be read');
-        });
-      },
+      onAuthoritiesChange: reloadHere,
       onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
       onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
       isLabOn: config.lab,
     }),
-    ...{ challenges, renewals, dep },
+    challenges,
+    renewals,
+    dep,
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
     factoryCas: new FactoryCaTrust([...readFactoryCas(config), ...(lab?.factoryCas ?? [])]),
-    ...{ tlsUse, tlsCaveats: () => tlsCertificates.caveats },
+    tlsUse,
+    tlsCaveats: () => tlsCertificates.caveats,
     tlsFile,
   });
   const background = createBackground({
-    ...{ config, db, logger, version, changes, push },
+    config,
+    db,
+    logger,
+    version,
+    changes,
+    push,
     tasks: [
       ...createTasks({ db, logger, queue, config, tlsFile }),
       createRearmTask({ db, logger }),
@@ -268,7 +267,11 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   });
   let starting = Promise.resolve();
   return {
-    ...{ app, deviceHandler, metrics, authorities, publicUrl },
+    app,
+    deviceHandler,
+    metrics,
+    authorities,
+    publicUrl,
     tls: tlsSettings(tlsCertificates, config),
     announce: async () => {
       await background.announce();

@@ -16,7 +16,7 @@ import type { Container } from './container.js';
 export interface RunningServer {
   /** Where it listens; the port is the real one when PORT was 0. */
   url: string;
-  /** What devices are told. */
+  /** Where devices reach this server. */
   publicUrl: string;
   /** PEM of its certificate, when it speaks TLS. */
   certificate: string | undefined;

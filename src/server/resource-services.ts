@@ -17,7 +17,7 @@ import type { ResourceServices } from '../resources/index.js';
 export interface ResourceServiceDeps {
   box: SecretBox;
   queue: CommandQueue;
-  /** What devices are told; without a slash at its end. */
+  /** Where devices reach this server; without a slash at its end. */
   publicUrl: string;
   /** Without it large results are written at once. */
   presentInThread?: PresentInThread;

@@ -34,7 +34,7 @@ export function certificateRevocationRoutes(deps: CertificateRevocationDeps): Ap
     description:
       'For good. A device whose certificate is revoked is refused from its next contact on, until ' +
       'it enrolls again; its further certificates, as one that was to renew it, are revoked too: ' +
-      '`meta` and the audit event name them and the device. The revocation list and OCSP tell of ' +
+      '`meta` and the audit event name them and the device. The revocation list and OCSP show ' +
       'it at once. One revoked before stays as it is. 409 `in_use` for the CA that issues ' +
       'identities now (`muster ca rotate` first), and without `force=true` for a CA that enrolled ' +
       'devices depend on, for the only push certificate of a topic with enrolled devices, and for ' +

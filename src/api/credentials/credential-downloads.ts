@@ -32,7 +32,7 @@ const FORMATS = ['pem', 'der'] as const;
 const formatParameter: ApiParameter = {
   name: 'format',
   in: 'query',
-  description: 'The form of the file: PEM unless told, or DER.',
+  description: 'The form of the file: PEM by default, or DER.',
   schema: { type: 'string', enum: [...FORMATS], default: 'pem' },
 };
 

@@ -124,7 +124,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const credentials = await credentialsInUse(db.knex, { tlsFile: deps.tlsFile?.() });
   const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
   const { lab: isLabOn, depSyncInterval: interval } = config;
-  const patience = interval && MISSED_SYNCS * interval;
+  const staleAfter = interval && MISSED_SYNCS * interval;
   const [troubled, enrollmentTopic, unreachable, refused, held, blocked, identities, ...accounts] =
     await Promise.all([
       processesWithPushFailure(db, SILENT_MS),
@@ -134,13 +134,23 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
       countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
       blockedTopics(db),
       countEndingIdentities(db.knex, ending),
-      listFailingAccounts(db.knex, { isLabOn, staleAfter: patience }),
+      listFailingAccounts(db.knex, { isLabOn, staleAfter }),
       listDuplicateAccounts(db.knex, { isLabOn }),
     ]);
   const [troubledAccounts, doubleAccounts] = accounts;
   return {
-    ...{ credentials, troubled, enrollmentTopic, unreachable, refused, held, blocked, config },
-    ...{ tlsCaveats, identities, troubledAccounts, doubleAccounts },
+    credentials,
+    troubled,
+    enrollmentTopic,
+    unreachable,
+    refused,
+    held,
+    blocked,
+    config,
+    tlsCaveats,
+    identities,
+    troubledAccounts,
+    doubleAccounts,
   };
 }
 

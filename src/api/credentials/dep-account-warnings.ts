@@ -7,7 +7,7 @@ const WHAT: Record<string, string> = {
   terms_not_signed: "somebody has to accept Apple's new terms",
   token_rejected: 'Apple does not take its token',
   token_expired: 'its token has expired',
-  throttled: 'Apple asks for patience',
+  throttled: 'Apple asks to wait',
   unreachable: "Apple's service cannot be reached",
 };
 

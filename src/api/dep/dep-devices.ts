@@ -35,13 +35,13 @@ function disown({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
     summary: 'Give devices up for good',
     description:
       'Has Apple take the devices out of the organization, by a job. **Nobody can undo it**: only ' +
-      'whoever sold a device can bring it back. So `confirm` has to be typed (422 ' +
-      '`confirmation_mismatch` tells what). All of them have to be listed by one account: 404 names ' +
+      'the seller of a device can bring it back. So `confirm` has to be typed (422 ' +
+      '`confirmation_mismatch` says what). All of them have to be listed by one account: 404 names ' +
       'those that none lists, 409 `other_dep_account` those of others. 409 `in_use` for enrolled ' +
-      'devices and 409 `conflict` for those that Apple is just being told of, without `force=true`. ' +
+      'devices and 409 `conflict` for those that an upload to Apple is under way for, without `force=true`. ' +
       "What came of each stands in its `disown_result`: requested, sent, then a word of Apple's " +
       '(SUCCESS, NOT_ACCESSIBLE, FAILED); `refused` where Apple did nothing (see `last_error`; ask ' +
-      'again), `no_answer` where nobody knows: it is never repeated, the next sync tells.',
+      'again), `no_answer` where nobody knows: it is never repeated, the next sync shows it.',
     flags: { force: { description: 'Disown enrolled devices too.' } },
     body: {
       attributes: DISOWN,
@@ -51,7 +51,7 @@ function disown({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
     },
     answer: {
       status: 202,
-      description: 'The devices; Apple is told by a job.',
+      description: 'The devices; a job calls Apple.',
       shows: { listOf: TYPE },
     },
     audit: { action: 'dep_devices.disown', targetType: 'dep_accounts', refusals: [] },
@@ -91,7 +91,7 @@ function lockActivation({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRo
       type: TYPE,
       example: { lost_message: 'Property of Example School: please call 01 234 56 78' },
     },
-    answer: { status: 202, description: 'The device; Apple is told by a job.', shows: TYPE },
+    answer: { status: 202, description: 'The device; a job calls Apple.', shows: TYPE },
     audit: { action: 'dep_devices.activation_lock', targetType: TYPE, refusals: [] },
     run: async (trx, { id, body, flags: { force: isForced } }) => {
       const request = { id, lostMessage: body.lost_message, isForced };

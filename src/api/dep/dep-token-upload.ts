@@ -58,8 +58,11 @@ function forms(): ApiContent[] {
 export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
   const options = {
-    ...{ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads },
-    ...{ types: TYPES, isMislabelled: looksSealed },
+    field: 'file',
+    maxBytes: MAX_BYTES,
+    bodies: deps.uploads,
+    types: TYPES,
+    isMislabelled: looksSealed,
   };
   return {
     operationId: 'uploadDepToken',
@@ -70,8 +73,8 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
       '`consumer_key` renews its account, another one makes another account; where the certificate ' +
       'was downloaded for an account, that account takes the token, by `force` also the token of ' +
       'another server at Apple. Apple is asked afterwards whose token it is, and for its devices: the ' +
-      '`status` of the account tells. What is odd about the token is told in `meta.warnings`. Errors ' +
-      'tell the step that failed: `invalid_smime`, `no_matching_key`, `invalid_token`, ' +
+      '`status` of the account shows it. What is odd about the token is in `meta.warnings`. Errors ' +
+      'name the step that failed: `invalid_smime`, `no_matching_key`, `invalid_token`, ' +
       '`token_expired`, `token_mismatch`. Audited, refusals too.',
     tag: TYPE,
     role: 'admin',
@@ -91,7 +94,8 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
     errors: [400, 409, 413, 415, 422],
     handlers: [checkQuery, fileBody(options), takeToken(deps)],
     onError: auditRefusals(deps.engine, {
-      ...{ action: ACTIONS.created, targetType: TYPE },
+      action: ACTIONS.created,
+      targetType: TYPE,
       codes: [
         ...(['invalid_smime', 'no_matching_key', 'invalid_token', 'token_expired'] as const),
         ...(['token_mismatch', 'lab_only'] as const),
@@ -144,8 +148,8 @@ async function answerWith(
   const { accountId, outcome, warnings } = taken;
   const context = contextOf(res);
   const document = await resourcesDocument(engine, TYPE, { ids: accountId, trx, context });
-  const told: Document = { ...document, meta: { ...document.meta, warnings } };
-  if (outcome !== 'created') return { status: 200, document: told };
+  const answered: Document = { ...document, meta: { ...document.meta, warnings } };
+  if (outcome !== 'created') return { status: 200, document: answered };
   const location = (document.data as ResourceObject).links.self ?? '';
-  return { status: 201, document: told, location };
+  return { status: 201, document: answered, location };
 }

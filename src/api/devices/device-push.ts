@@ -35,7 +35,7 @@ export function devicePushRoutes({ engine, push }: DevicePushDeps): ApiRoute[] {
     role: 'operator',
     summary: 'Push a device now',
     description:
-      "Tells the device to ask for its commands, and gives Apple's answer, a refusal too: " +
+      "Asks the device to fetch its commands, and shows Apple's answer, a refusal too: " +
       '`status_code` 200 means that Apple took the push, 410 that the device has given its token up. ' +
       'Nothing else needs this: whatever is queued is pushed by itself. 409 `device_not_pushable` ' +
       'for a device that is not enrolled or has given no token, 409 `no_push_certificate` without ' +

@@ -54,7 +54,7 @@ const DOWNLOAD_PARAMETERS: ApiParameter[] = [
   {
     name: 'version',
     in: 'query',
-    description: 'The number of the version, from 1; the current one unless told.',
+    description: 'The number of the version, from 1; the current one by default.',
     schema: { type: 'integer', minimum: 1 },
   },
 ];

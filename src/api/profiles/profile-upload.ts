@@ -34,7 +34,7 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
     summary: 'Upload a configuration profile',
     description:
       'A property list, XML or binary, on its own or signed; at most 5 MiB. The profile of the same ' +
-      'PayloadIdentifier gets a new version. What Apple’s schema does not know is told in ' +
+      'PayloadIdentifier gets a new version. What Apple’s schema does not know is listed in ' +
       '`meta.warnings`. Encrypted profiles are not supported.',
     tag: 'profiles',
     role: 'operator',
@@ -121,11 +121,11 @@ async function uploadAnswer(
   const payloads = resource.relationships?.payloads;
   if (payloads)
     payloads.data = payloadIds.map((payload) => ({ type: 'profile_payloads', id: payload }));
-  const told: Document = { ...document, meta: { ...document.meta, warnings } };
+  const answered: Document = { ...document, meta: { ...document.meta, warnings } };
   const location = resource.links.self ?? undefined;
   return {
     status: outcome === 'unchanged' ? 200 : 201,
-    document: told,
+    document: answered,
     ...(location && { location }),
   };
 }

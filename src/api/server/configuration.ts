@@ -123,7 +123,7 @@ function writeOperation(setting: Setting) {
     summary: `Update ${title}`,
     description:
       'Takes a JSON:API document or its attributes alone. What is left out stays, null goes back ' +
-      'to the default. The next enrollment profile obeys. `meta.warnings` tells what keeps devices ' +
+      'to the default. The next enrollment profile obeys. `meta.warnings` names what keeps devices ' +
       'from enrolling.',
     tag: 'configuration',
     role: 'admin' as const,
@@ -160,7 +160,9 @@ function writer(
         targetId: row.id,
         outcome: 'success',
         changes: changesOf(definition, {
-          ...{ services: deps.services, before, after: row },
+          services: deps.services,
+          before,
+          after: row,
           input: { attributes: input.attributes, toOne: {}, toMany: {} },
         }),
       });

@@ -27,8 +27,8 @@ export interface SigningRequestServices {
   signingRequests: Service<SigningRequestService>;
 }
 
-/** A wish on create; afterwards what the request says. */
-const wish: AttributeOptions = { write: 'create', derivedFrom: ['der'] };
+/** What to ask for on create; then what the request says. */
+const requested: AttributeOptions = { write: 'create', derivedFrom: ['der'] };
 /** A part of the subject, which is shown as a whole. */
 const part: AttributeOptions = { write: 'create', writeOnly: true, derivedFrom: [] };
 const country = { pattern: /^[A-Za-z]{2}$/, like: 'a country of 2 letters' };
@@ -45,9 +45,9 @@ export const certificateSigningRequests = defineResource<SigningRequestServices>
     pem_request: text({ write: 'create', derivedFrom: ['der'], max: 100_000 }),
     created_at: timestamp({ write: 'never' }),
     apple_account: text({ write: 'create', min: 1, max: 255 }),
-    key_type: oneOf(['RSA', 'EC'], wish),
-    key_size: integer({ ...wish, min: 1 }),
-    subject_alt_names: textList({ ...wish, max: 100 }),
+    key_type: oneOf(['RSA', 'EC'], requested),
+    key_size: integer({ ...requested, min: 1 }),
+    subject_alt_names: textList({ ...requested, max: 100 }),
     ...each(text({ ...part, max: 64 }), ['x509_cn', 'x509_ou', 'x509_o']),
     ...each(text({ ...part, max: 128 }), ['x509_l', 'x509_st']),
     x509_c: text({ ...part, ...country }),

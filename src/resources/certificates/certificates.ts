@@ -39,7 +39,7 @@ function input(write: 'always' | 'create', max: number) {
   return text({ write, writeOnly: true, derivedFrom: [], max });
 }
 
-/** Told by the certificate itself. */
+/** Read from the certificate itself. */
 const said: AttributeOptions = { write: 'never', derivedFrom: ['der'] };
 
 /** RFC 5280 5.3.1. */

@@ -19,7 +19,7 @@ import {
 
 type Values = Record<string, unknown>;
 
-/** Nothing that Apple is told. */
+/** Not sent to Apple. */
 const OWN_BUSINESS = ['minimum_ios_version', 'minimum_macos_version'];
 
 export async function createProfile(operation: CreateOperation<DepServices>): Promise<WriteResult> {
@@ -64,7 +64,7 @@ function reachesApple(values: Values): boolean {
   return Object.keys(values).some((name) => !OWN_BUSINESS.includes(name));
 }
 
-/** With `force` its devices get the default of their account, if there is one, and Apple is told. */
+/** With `force` its devices get the default of their account, if there is one, also at Apple. */
 export async function removeProfile(operation: DeleteOperation<DepServices>): Promise<void> {
   const { trx, store, shape, services, id, flags, details } = operation;
   const { dep_account_id, profile_name } = await find(operation, id);

@@ -17,7 +17,7 @@ export interface ProfileState {
   status_at: Date;
 }
 
-/** Of a profile that Apple is to be told of, or that there is no account for. */
+/** Of a profile to be uploaded to Apple, or without an account. */
 export function stateAt(accountId: unknown): ProfileState {
   const status = typeof accountId === 'number' ? 'pending' : 'local';
   return { status, status_text: null, status_advice: null, status_at: new Date() };

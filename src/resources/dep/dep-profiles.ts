@@ -53,7 +53,7 @@ const profileDevices: ToMany<DepServices> = {
   operations: { add: assignProfile, remove: unassignProfile },
 };
 
-/** What a device of Apple's enrollment program is told before its first start. */
+/** What a device of Apple's enrollment program gets before its first start. */
 export const depProfiles = defineResource<DepServices>({
   type: 'dep_profiles',
   path: '/dep/profiles',
@@ -108,8 +108,8 @@ export const depProfiles = defineResource<DepServices>({
 });
 
 async function assignProfile({ trx, services, id, relatedIds, at, meta }: Relate): Promise<void> {
-  const wish = { profileId: id, deviceIds: relatedIds, at };
-  const warnings = await services.dep.assignProfile(trx, wish);
+  const choice = { profileId: id, deviceIds: relatedIds, at };
+  const warnings = await services.dep.assignProfile(trx, choice);
   if (warnings.length > 0) meta.warnings = warnings;
 }
 

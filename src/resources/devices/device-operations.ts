@@ -117,8 +117,8 @@ interface ProfileChange {
 }
 
 /**
- * Apple has to be told of it, and the profile must be one of an account that has the device. Returns
- * what the answer tells beside.
+ * A job sends it to Apple. The profile must be one of an account that lists the device. Returns the
+ * `meta` of the answer.
  */
 async function changeProfile(
   { trx, services: { dep } }: Create | Update,
@@ -127,8 +127,8 @@ async function changeProfile(
   if (wanted === undefined || wanted === current) return undefined;
   const deviceIds = [id];
   if (wanted !== null) {
-    const wish = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
-    const warnings = await dep.assignProfile(trx, wish);
+    const choice = { profileId: wanted, deviceIds, at: PROFILE_POINTER };
+    const warnings = await dep.assignProfile(trx, choice);
     return warnings.length > 0 ? { warnings } : undefined;
   }
   if (typeof current === 'number') {

@@ -51,7 +51,7 @@ function present(
 const COUNTED = { write: 'never', volatile: true } as const;
 const STATUS_OF = ['is_disabled', 'expires_at', 'max_uses', 'uses'];
 
-/** Whoever has a link can enroll devices, so those who may only look don't see links either. */
+/** A link is enough to enroll devices, so viewers do not see links. */
 export const enrollmentLinks = defineResource<EnrollmentLinkServices>({
   type: 'enrollment_links',
   path: '/enrollment_links',
@@ -65,7 +65,9 @@ export const enrollmentLinks = defineResource<EnrollmentLinkServices>({
     expires_at: timestamp(),
     is_disabled: bool({ nullable: false }),
     status: oneOf(['usable', 'disabled', 'expired', 'spent'], {
-      ...{ write: 'never', nullable: false, derivedFrom: STATUS_OF },
+      write: 'never',
+      nullable: false,
+      derivedFrom: STATUS_OF,
     }),
     url: text({ write: 'never', nullable: false, derivedFrom: ['sealed_token'] }),
     last_used_at: timestamp(COUNTED),

@@ -47,7 +47,7 @@ const sourceType: Attribute = {
   }),
 };
 
-/** Whoever enrolls could read a password in it. */
+/** Anyone who enrolls could read a password in it. */
 function isWithoutUser(given: unknown): boolean {
   const { username = '', password = '' } = URL.parse(String(given)) ?? {};
   return username === '' && password === '';
@@ -103,8 +103,10 @@ export const scepConfiguration: SingletonDefinition<ScepServices> = {
       url: address,
       challenge_enabled: bool(),
       challenge: text({
-        ...{ writeOnly: true, derivedFrom: ['sealed_challenge'] },
-        ...{ min: 1, max: 1000 },
+        writeOnly: true,
+        derivedFrom: ['sealed_challenge'],
+        min: 1,
+        max: 1000,
       }),
       ca_fingerprint: fingerprint,
       subject: text({ max: 1000, pattern: SUBJECT, like: SUBJECT_LIKE }),

@@ -8,7 +8,7 @@ const SOME_UUID = '0b6b6a5e-4c33-4a3c-9a52-3d0c6f1f7c11';
 const PURPOSE = 'mdm.webcrt';
 const PEM = '-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ…\n-----END CERTIFICATE-----\n';
 
-/** What looks right where the kind alone does not tell. */
+/** What looks right where the kind alone does not decide. */
 const BY_NAME: Record<string, unknown> = {
   udid: '00008103-001C25D40C63001E',
   serial_number: 'C02XK0AAJGH5',
@@ -88,7 +88,7 @@ function candidates(name: string, { kind, values }: Attribute): unknown[] {
 const FEW = 5;
 
 /** What examples of a body show beside what is required; the first few attributes elsewhere. */
-const TELLING: Record<string, string[]> = {
+const SHOWN_FIRST: Record<string, string[]> = {
   devices: ['udid', 'serial_number', 'device_name', 'platform', 'asset_tag'],
   commands: ['parameters'],
   certificates: ['pem_certificate'],
@@ -107,9 +107,9 @@ export function sampleAttributes(
     ([, { write }]) => write === 'always' || write === mode,
   );
   const names = writable.map(([name]) => name);
-  const telling = (TELLING[type] ?? names.slice(0, FEW)).filter((name) => names.includes(name));
+  const first = (SHOWN_FIRST[type] ?? names.slice(0, FEW)).filter((name) => names.includes(name));
   const chosen = writable.filter(
-    ([name, { required }]) => telling.includes(name) || (required && mode === 'create'),
+    ([name, { required }]) => first.includes(name) || (required && mode === 'create'),
   );
   const samples = (chosen.length > 0 ? chosen : writable.slice(0, 1)).map(
     ([name, attribute]) => [name, sampleValue(name, attribute)] as const,

@@ -45,7 +45,7 @@ function bodyContent({ operationId, requestBody }: ApiOperation): Schema {
   return contentOf(named);
 }
 
-/** Whatever changes something may be repeated with a key, and may be tied to an `ETag` if it tells. */
+/** A change may be repeated with a key, and tied to an `ETag` if it may answer 412. */
 function headersOf(method: string, { changesState, errors }: ApiOperation): string[] {
   const changes = changesState === true || method !== 'GET';
   return [...(changes ? ['idempotency_key'] : []), ...(errors.includes(412) ? ['if_match'] : [])];
@@ -58,7 +58,12 @@ function apiOperation(method: string, operation: ApiOperation, inPath: Schema[])
   const mayReplay = headers.includes('idempotency_key');
   const answers = operation.answers.map((answer) => [answer.status, answerOf(answer, mayReplay)]);
   return operationObject({
-    ...{ operationId, summary, description, tag, role, errors },
+    operationId,
+    summary,
+    description,
+    tag,
+    role,
+    errors,
     parameters: [
       ...inPath,
       ...parameters.map((parameter) => ({ ...parameter })),

@@ -117,8 +117,8 @@ function readLimits(schema: z.ZodType): Schema {
 
 function convert(schema: z.ZodType, io: 'input' | 'output'): Schema {
   const whole: Schema = { ...z.toJSONSchema(schema, { io, unrepresentable: 'any' }) };
-  const told = LIMITS.filter((name) => name in whole && !refersElsewhere(whole[name]));
-  const limits = Object.fromEntries(told.map((name) => [name, whole[name]]));
+  const stated = LIMITS.filter((name) => name in whole && !refersElsewhere(whole[name]));
+  const limits = Object.fromEntries(stated.map((name) => [name, whole[name]]));
   const isClosed = whole.type === 'object' && whole.additionalProperties === false;
   return isClosed ? { ...limits, additionalProperties: false } : limits;
 }

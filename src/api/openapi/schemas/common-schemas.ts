@@ -54,7 +54,7 @@ export function commonSchemas(registry: Registry): Schemas {
     jsonapi: members({ version: { type: 'string', enum: ['1.0'] } }),
     meta: {
       type: 'object',
-      description: 'What there is to tell beside.',
+      description: 'Further information.',
       additionalProperties: true,
     },
     count_meta: {
