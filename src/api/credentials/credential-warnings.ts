@@ -74,7 +74,7 @@ function pushCertificateWarnings(facts: CredentialFacts): CredentialWarning[] {
   const warnings: CredentialWarning[] = [];
   if (topics.length === 0) {
     const detail =
-      'There is no usable push certificate: commands are queued, but no device is told of them. ' +
+      'There is no usable push certificate: commands are queued, but no device is notified of them. ' +
       'POST one with its private key to /api/v1/push_certificates.';
     warnings.push({ code: 'no_push_certificate', detail });
   }
@@ -101,7 +101,7 @@ function unreachableWarning(
   const topics = credentials.flatMap((credential) => credential.topic ?? []);
   if (topics.length > 0 && !topics.includes(topic)) return mismatchWarning({ topic, count });
   const detail =
-    `${many(count)} of the topic ${topic} cannot be told of their commands: no usable push ` +
+    `${many(count)} of the topic ${topic} cannot be notified of their commands: no usable push ` +
     'certificate has that topic. POST it to /api/v1/push_certificates, or enroll the devices anew.';
   return { code: 'devices_without_push_certificate', detail };
 }
@@ -214,7 +214,7 @@ function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {
   }
   if (config.lab) {
     const detail =
-      "LAB=on: pushes go to a stand-in, not to Apple, and the lab's devices are believed. Only for " +
+      "LAB=on: pushes go to a stand-in, not to Apple, and the lab's devices are trusted. Only for " +
       'trying out.';
     warnings.push({ code: 'lab_on', detail });
   }

@@ -138,19 +138,19 @@ describe('GET /api/v1/credentials', () => {
     });
   });
 
-  it('says that no device is told of commands without a push certificate', async () => {
+  it('says that no device is notified of commands without a push certificate', async () => {
     await devices(3, {});
     expect(await warnings()).toEqual([
       {
         code: 'no_push_certificate',
         detail:
-          'There is no usable push certificate: commands are queued, but no device is told of ' +
+          'There is no usable push certificate: commands are queued, but no device is notified of ' +
           'them. POST one with its private key to /api/v1/push_certificates.',
       },
       {
         code: 'devices_without_push_certificate',
         detail:
-          `3 enrolled devices of the topic ${TOPIC} cannot be told of their commands: no usable ` +
+          `3 enrolled devices of the topic ${TOPIC} cannot be notified of their commands: no usable ` +
           'push certificate has that topic. POST it to /api/v1/push_certificates, or enroll the ' +
           'devices anew.',
       },
