@@ -137,7 +137,7 @@ describe('a database newer than the program', () => {
     const { code, output } = await start();
     expect(code).toBe(1);
     expect(output).toBe(
-      `muster: The database is newer than this program: it has the migrations ${name}\n`,
+      `muster: The database is newer than this Muster: it has the migrations ${name}\n`,
     );
     expect(await everything()).toEqual(before);
 
