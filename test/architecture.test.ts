@@ -216,6 +216,14 @@ describe('architecture', () => {
     expect(cyclesOf(new Map(Object.entries(MAY_IMPORT)))).toEqual([]);
   });
 
+  it('has no cycle between files, type-only imports included', () => {
+    const edges = new Map<string, string[]>();
+    for (const entry of INTERNAL) {
+      edges.set(entry.file, [...(edges.get(entry.file) ?? []), pathOf(entry)]);
+    }
+    expect(cyclesOf(edges)).toEqual([]);
+  });
+
   it('has no loose file at the top of src', () => {
     expect(FILES.filter((file) => !file.includes('/'))).toEqual(['errors.ts', 'logger.ts']);
   });

@@ -70,17 +70,17 @@ describe('a warning that is repeated', () => {
   function warned(quietMs?: number) {
     const { logger, lines } = capturingLogger();
     const warn = createWarner(logger, quietMs);
-    return { warn, told: () => lines.map(({ level, msg, n }) => [level, msg, n]) };
+    return { warn, logLines: () => lines.map(({ level, msg, n }) => [level, msg, n]) };
   }
 
-  it('is told at the level debug, each kind by itself', () => {
-    const { warn, told } = warned();
+  it('is logged at the level debug, each kind by itself', () => {
+    const { warn, logLines } = warned();
     warn({ n: 1 }, 'a');
     warn({ n: 2 }, 'b');
     warn({ n: 3 }, 'a');
     warn({ n: 4 }, 'a', 'another kind');
     warn({ n: 5 }, 'c', 'another kind');
-    expect(told()).toEqual([
+    expect(logLines()).toEqual([
       ...[
         [40, 'a', 1],
         [40, 'b', 2],
@@ -91,11 +91,11 @@ describe('a warning that is repeated', () => {
     ]);
   });
 
-  it('is told again after a while, however often it came meanwhile', async () => {
+  it('is logged as a warning again after a while, however often it came meanwhile', async () => {
     const quietMs = 50;
-    const { warn, told } = warned(quietMs);
+    const { warn, logLines } = warned(quietMs);
     const start = performance.now();
-    const warnings = () => told().filter(([level]) => level === 40).length;
+    const warnings = () => logLines().filter(([level]) => level === 40).length;
     warn({}, 'a');
     warn({}, 'a');
     expect(warnings()).toBe(1);

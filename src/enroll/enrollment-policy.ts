@@ -5,6 +5,7 @@ import {
   type EnrollmentLinkRow,
   findLink,
   findLinkByToken,
+  LINK_FAULTS,
   linkStatus,
 } from '../db/enroll/enrollment-link-repository.js';
 import { AppError } from '../errors.js';
@@ -19,18 +20,6 @@ export interface Admission {
 const MAX_TOKEN_CHARS = 200;
 
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator';
-
-const LINK_FAULTS = {
-  usable: undefined,
-  disabled: 'an administrator has disabled this link',
-  expired: 'this link has expired',
-  spent: 'this link was used as often as it may be',
-};
-
-/** Why the link cannot be used now; undefined if it can. */
-function linkFault(link: EnrollmentLinkRow, now = new Date()): string | undefined {
-  return LINK_FAULTS[linkStatus(link, now)];
-}
 
 /** Who may enroll, by ENROLLMENT and the enrollment links. */
 export class EnrollmentPolicy {
@@ -89,7 +78,7 @@ async function usableLink({ knex }: Database, token: string): Promise<number> {
 
 function requireUsable(link: EnrollmentLinkRow | undefined, isCounted = false): EnrollmentLinkRow {
   if (link === undefined) throw closed(NEEDS_LINK);
-  const fault = linkFault(isCounted ? { ...link, max_uses: null } : link);
+  const fault = LINK_FAULTS[linkStatus(isCounted ? { ...link, max_uses: null } : link)];
   if (fault !== undefined) throw closed(fault);
   return link;
 }

@@ -6,7 +6,7 @@ import {
   countLinkUse,
   noteExchangeCertificate,
 } from '../db/enroll/enrollment-claim-repository.js';
-import { linkStatus } from '../db/enroll/enrollment-link-repository.js';
+import { LINK_FAULTS, linkStatus } from '../db/enroll/enrollment-link-repository.js';
 import { markRevoked } from '../db/pki/identity-revocation.js';
 import type { ChallengeUse, NewChallengeUse } from '../db/pki/scep-repository.js';
 import type { EnrollmentChallenge } from '../pki/authority/enrollment-challenge.js';
@@ -28,12 +28,6 @@ export interface EnrollmentClaim {
   /** Records the issued certificate. */
   complete(certificateId: number): Promise<void>;
 }
-
-const LINK_FAULTS = {
-  disabled: 'an administrator has disabled the link',
-  expired: 'the link has expired',
-  spent: 'the link was used as often as it may be',
-};
 
 /**
  * Checks that the request and the link of the challenge still allow a certificate. The first one

@@ -93,7 +93,7 @@ function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: L
     logger.warn('TLS_CLIENT_CERT=on has no effect: this server speaks plain HTTP');
   if (config.enrollment !== 'open' || isLoopback(hostname)) return;
   logger.warn(
-    'ENROLLMENT=open: whoever reaches this server can enroll a device; set link or closed',
+    'ENROLLMENT=open: anyone who reaches this server can enroll a device; set link or closed',
   );
 }
 

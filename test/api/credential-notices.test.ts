@@ -30,9 +30,9 @@ describe('a certificate that is added', () => {
     await app.stop();
   });
 
-  it('is told of within seconds, once', async () => {
+  it('is recorded in the audit log within seconds, once', async () => {
     const app = await startApp();
-    const told = () =>
+    const recorded = () =>
       app.db
         .knex('audit_events')
         .where({ actor: 'system' })
@@ -40,10 +40,10 @@ describe('a certificate that is added', () => {
         .select('action', 'target_id');
     const id = await add(app, 'mdm.cacert', 1);
     const line = { action: 'credentials.expiring', target_id: String(id) };
-    await eventually(async () => expect(await told()).toEqual([line]));
+    await eventually(async () => expect(await recorded()).toEqual([line]));
     const other = await add(app, 'dep.anchor', 6);
     const second = { action: 'credentials.expiring', target_id: String(other) };
-    await eventually(async () => expect(await told()).toEqual([line, second]));
+    await eventually(async () => expect(await recorded()).toEqual([line, second]));
     await app.stop();
   });
 });

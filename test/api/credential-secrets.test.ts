@@ -100,7 +100,7 @@ describe('a CA that is added', () => {
   });
   afterAll(() => still.stop());
 
-  it('is believed in at once, no more when it is gone, and signs nothing', async () => {
+  it('is trusted at once, no longer once it is deleted, and signs nothing', async () => {
     const authority = await makeAuthority();
     const device = await makeIdentity({ issuedBy: authority });
     const ids = { UDID: randomUUID() };

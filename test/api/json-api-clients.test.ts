@@ -74,7 +74,7 @@ describe('the client kitsu', () => {
     expect(ends).toEqual([{ type: 'tags', id: tag.id }]);
   });
 
-  it('is told what was wrong', async () => {
+  it('gets each error with its pointer', async () => {
     await expect(client().create('tags', { color: 'red' })).rejects.toMatchObject({
       errors: [
         { code: 'validation_failed', source: { pointer: '/data/attributes/color' } },

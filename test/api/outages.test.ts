@@ -26,7 +26,7 @@ async function readPaths(): Promise<string[]> {
   return readable.map((path) => path.replace('/api/v1', '').replaceAll(/\{\w+\}/g, '1'));
 }
 
-function told(msg: string): number[] {
+function levelsOf(msg: string): number[] {
   return app.logLines.filter((line) => line.msg === msg).map(({ level }) => level);
 }
 
@@ -46,10 +46,12 @@ describe('while the database is away', () => {
     expect(answers.length).toBeGreaterThan(60);
     expect(answers.filter(([status]) => status !== 503)).toEqual([]);
     expect(new Set(answers.map(String))).toEqual(new Set(['503,unavailable,1']));
-    expect(new Set(told('admin request failed'))).toEqual(new Set([20, WARN]));
-    expect(told('admin request failed').filter((level) => level === WARN).length).toBeLessThan(4);
+    expect(new Set(levelsOf('admin request failed'))).toEqual(new Set([20, WARN]));
+    expect(levelsOf('admin request failed').filter((level) => level === WARN).length).toBeLessThan(
+      4,
+    );
     expect(app.logLines.filter(({ level }) => level >= ERROR)).toEqual([]);
-    expect(told('request').length).toBe(paths.length);
+    expect(levelsOf('request').length).toBe(paths.length);
   });
 
   it('devices get 503, are to come back after a while, and make one line or two', async () => {
@@ -68,7 +70,7 @@ describe('while the database is away', () => {
       return all;
     });
     expect(answers).toEqual(Array(2 * ALL_MESSAGES.length + 1).fill([503, '30']));
-    const levels = told('device request failed');
+    const levels = levelsOf('device request failed');
     expect(levels).toHaveLength(answers.length);
     expect(levels.filter((level) => level === WARN).length).toBeLessThan(4);
     expect(levels.filter((level) => level >= ERROR)).toEqual([]);

@@ -15,7 +15,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-/** Self-signed, and by that a CA that says no more of itself unless told. */
+/** Self-signed, hence a CA; without further extensions unless `extensions` names them. */
 function selfSigned(subject: string, ...extensions: string[]): string {
   openssl.run(
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'],
@@ -104,7 +104,7 @@ it.each([
 });
 
 it.each([
-  ['devices are told none but this machine', { PUBLIC_URL: 'http://localhost:8080' }],
+  ['PUBLIC_URL names this machine alone', { PUBLIC_URL: 'http://localhost:8080' }],
   ['a proxy speaks TLS', { TLS: 'off' }],
 ])('an ssl certificate may be for any host where %s', async (_what, env) => {
   const app = await startApp({ database, env, isSweeping: false });

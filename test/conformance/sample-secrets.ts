@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { SECRET_KINDS } from '../../src/resources/devices/device-secrets.js';
 
-/** What may be told of secrets is a view. The last of them was taken away. */
+/** One secret of each kind; the device has withdrawn the last. */
 export async function seedSecrets(knex: Knex, device_id: number): Promise<void> {
   const rows = SECRET_KINDS.map((kind, index) => ({
     ...{ device_id, kind, enrollment_number: index },

@@ -50,7 +50,7 @@ export class AdminClient {
     return toAnswer(response.status, await response.text());
   }
 
-  /** Queues a command; the answer's status tells whether the server took it. */
+  /** Queues a command; the answer's status says whether the server accepted it. */
   queue(deviceId: number, requestType: string, parameters: object = {}): Promise<Answer> {
     const device = { data: { type: 'devices', id: deviceId } };
     const attributes = { request_type: requestType, parameters };

@@ -149,7 +149,7 @@ describe('a database newer than the program', () => {
 });
 
 describe('a bad configuration', () => {
-  it('is told with every problem at once and exit code 2, without the values', async () => {
+  it('ends with exit code 2 and every problem at once, without the values', async () => {
     const home = newHome();
     const { code, output } = await runToEnd(['serve'], {
       dataDir: join(home, 'data'),
@@ -171,7 +171,7 @@ describe('a bad configuration', () => {
     expect(existsSync(join(home, 'data'))).toBe(false);
   });
 
-  it('is told for a certificate that is not there, before anything is made', async () => {
+  it('that names a missing certificate is reported before anything is created', async () => {
     const home = newHome();
     const missing = { TLS_CERT_FILE: '/nowhere/cert.pem', TLS_KEY_FILE: '/nowhere/key.pem' };
     const { code, output } = await runToEnd(['serve'], {

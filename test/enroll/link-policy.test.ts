@@ -149,8 +149,8 @@ describe('ENROLLMENT=open', () => {
       {
         code: 'enrollment_open',
         detail:
-          'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link, and hand ' +
-          'out the links of /api/v1/enrollment_links, or closed. Such a device can also name the ' +
+          'ENROLLMENT=open: anyone who reaches this server can enroll a device. Set link, and ' +
+          'hand out the links of /api/v1/enrollment_links, or closed. Such a device can also name the ' +
           'UDID of an enrolled one and replace it; set REPLACE_ENROLLED=hold to approve that first.',
       },
     ]);

@@ -1,4 +1,4 @@
-// An OpenID Connect provider whose users sign in as whom the login hint names.
+// An OpenID Connect provider whose users sign in as the user that the login hint names.
 // Arguments: the redirect URI of its one client. Prints `issuer <url>`.
 import { createServer } from 'node:http';
 import { Provider } from 'oidc-provider';

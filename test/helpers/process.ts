@@ -8,7 +8,7 @@ import { removeTemporaryDirectories, temporaryDirectory } from './temporary-dire
 export const ROOT = join(__dirname, '..', '..');
 
 const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
-const PATIENCE_MS = 20_000;
+const WAIT_TIMEOUT_MS = 20_000;
 
 /** The program as a user runs it, in a process group of its own. */
 export interface Program {
@@ -99,7 +99,7 @@ function observe(child: ChildProcess): Watched {
       resolve(code ?? signal ?? 1);
     });
   });
-  const waitFor = (pattern: RegExp, ms = PATIENCE_MS) =>
+  const waitFor = (pattern: RegExp, ms = WAIT_TIMEOUT_MS) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const settle = (done: () => void) => {
         clearTimeout(timer);

@@ -23,9 +23,9 @@ export function jobRows(db: Database): Promise<JobRow[]> {
 /** Resolves once `isTrue`; rejects when it never becomes so. */
 export async function until(
   isTrue: () => boolean | Promise<boolean>,
-  patienceMs = 15_000,
+  timeoutMs = 15_000,
 ): Promise<void> {
-  const end = performance.now() + patienceMs;
+  const end = performance.now() + timeoutMs;
   while (!(await isTrue())) {
     if (performance.now() > end) throw new Error(`never came true: ${isTrue}`);
     await new Promise((resolve) => setTimeout(resolve, 10));

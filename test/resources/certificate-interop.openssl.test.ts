@@ -6,7 +6,7 @@ import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js
 let app: TestApp;
 let ssl: OpenSsl;
 beforeAll(async () => {
-  // Where devices are told no host yet, certificates may be for any.
+  // While PUBLIC_URL names this machine alone, certificates may be for any host.
   app = await startApp({ isSweeping: false, env: { PUBLIC_URL: 'http://localhost:8080' } });
   ssl = openSsl();
   for (const name of ['root', 'middle', 'ec']) {

@@ -69,9 +69,9 @@ describe('a profile with an account', () => {
     expect([local.status, local.body.data.attributes.status, await jobs()]).toEqual([
       ...[201, 'local', []],
     ]);
-    const told = await create(first);
-    const { id } = told.body.data;
-    expect([told.status, told.body.data.attributes.status, await jobs()]).toEqual([
+    const created = await create(first);
+    const { id } = created.body.data;
+    expect([created.status, created.body.data.attributes.status, await jobs()]).toEqual([
       ...[201, 'pending', [`dep.define/${id}`]],
     ]);
   });
@@ -84,7 +84,7 @@ describe('a profile with an account', () => {
     ]);
   });
 
-  it('is sent again when something changes that Apple is told, and only then', async () => {
+  it('is sent again when something changes that Apple stores, and only then', async () => {
     const id = await defined();
     const same = { profile_name: 'Office', url: 'https://mdm.example.com/dep/enroll' };
     for (const attributes of [same, { minimum_ios_version: '17.4' }]) {
@@ -98,7 +98,11 @@ describe('a profile with an account', () => {
 
   it('is sent again by any save once Apple has refused it', async () => {
     const id = await defined();
-    const refusal = { status: 'failed', status_text: 'FLAGS_INVALID', status_advice: 'Mend it.' };
+    const refusal = {
+      status: 'failed',
+      status_text: 'FLAGS_INVALID',
+      status_advice: 'Correct it.',
+    };
     await api.knex('dep_profiles').where({ id }).update(refusal);
     const { body } = await patch(id, { profile_name: 'Office' });
     expect(body.data.attributes).toMatchObject({
@@ -217,8 +221,8 @@ describe('the url of a profile', () => {
   });
 });
 
-describe('what Apple would find fault with', () => {
-  it('is stored and told, with its place', async () => {
+describe('a profile that Apple would refuse', () => {
+  it('is stored, with a warning that points at the attribute', async () => {
     const attributes = { is_mdm_removable: false, skip_setup_items: ['Siri', 'PaneToCome'] };
     const created = await create(null, attributes);
     const pane = {
@@ -230,8 +234,8 @@ describe('what Apple would find fault with', () => {
       detail: 'false requires is_supervised true: Apple refuses it (FLAGS_INVALID)',
     };
     expect([created.status, created.body.meta.warnings]).toEqual([201, [flag, pane]]);
-    const mended = await patch(created.body.data.id, { is_supervised: true });
-    expect(mended.body.meta.warnings).toEqual([pane]);
+    const corrected = await patch(created.body.data.id, { is_supervised: true });
+    expect(corrected.body.meta.warnings).toEqual([pane]);
     const silent = await patch(created.body.data.id, { skip_setup_items: null });
     expect(silent.body.meta).toBeUndefined();
   });

@@ -100,12 +100,12 @@ describe('enrollment requests', () => {
     expect((await get(`/devices/${deviceId}/enrollment_requests`)).status).toBe(403);
   });
 
-  it('tell who asked, and what became of it', async () => {
+  it('say who asked, and what became of it', async () => {
     const { body } = await get('/enrollment_requests?sort=serial_number', 'operator');
-    const told = body.data.map(({ attributes }: { attributes: Record<string, unknown> }) => [
+    const requests = body.data.map(({ attributes }: { attributes: Record<string, unknown> }) => [
       ...[attributes.serial_number, attributes.method, attributes.state],
     ]);
-    expect(told).toEqual([
+    expect(requests).toEqual([
       ['ENROLLED', 'automated', 'enrolled'],
       ['EXPIRED', 'ota', 'expired'],
       ['WAITING', 'ota', 'waiting'],

@@ -72,7 +72,7 @@ const keyOf = async (id: number) =>
 /** Jobs that have the devices pushed which wait for a certificate. */
 const rearming = () => app.db.knex('jobs').where({ task: 'push.rearm' }).pluck('key');
 
-/** What tells every process to look at the push certificates again. */
+/** Every process reads the push certificates again when it changes. */
 async function version(): Promise<number> {
   return (await app.db.knex('change_topics').where({ topic: 'push_certificates' }).first()).version;
 }

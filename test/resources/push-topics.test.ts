@@ -155,7 +155,7 @@ describe('the Apple account of a push certificate', () => {
     ]);
   });
 
-  it('can be told later, and goes with the purpose', async () => {
+  it('can be set later, and is cleared with the purpose', async () => {
     const [, id] = await accountOf(FORMER);
     const change = async (attributes: object) => {
       const { status, body } = await client.patch(`/certificates/${id}`, { attributes });

@@ -270,10 +270,10 @@ describe('a challenge of a link', () => {
       [
         disabled,
         `the enrollment link ${disabled} is disabled`,
-        'an administrator has disabled the link',
+        'an administrator has disabled this link',
       ],
-      [expired, `the enrollment link ${expired} is expired`, 'the link has expired'],
-      [spent, `the enrollment link ${spent} is spent`, 'the link was used as often as it may be'],
+      [expired, `the enrollment link ${expired} is expired`, 'this link has expired'],
+      [spent, `the enrollment link ${spent} is spent`, 'this link was used as often as it may be'],
       [gone, 'the enrollment link of this challenge was deleted'],
     ];
     for (const [linkId, reason, failInfoText] of refusals)
@@ -297,7 +297,7 @@ describe('a challenge of a link', () => {
     await issueWith(challenge({ requestId, linkId }));
     await issueWith(challenge({ requestId, linkId }));
     expect(await usesOf(linkId)).toBe(1);
-    const failInfoText = 'the link was used as often as it may be';
+    const failInfoText = 'this link was used as often as it may be';
     const reason = `the enrollment link ${linkId} is spent`;
     await expectRefusal(challenge({ linkId }), reason, { failInfoText });
   });
@@ -307,7 +307,7 @@ describe('a challenge of a link', () => {
     const text = challenge({ linkId });
     await issueWith(text);
     await server.db.knex('enrollment_links').update({ is_disabled: true });
-    const failInfoText = 'an administrator has disabled the link';
+    const failInfoText = 'an administrator has disabled this link';
     const reason = `the enrollment link ${linkId} is disabled`;
     await expectRefusal(text, reason, { keys: others[0], failInfoText });
   });

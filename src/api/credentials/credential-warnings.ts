@@ -204,8 +204,8 @@ function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {
   const warnings: CredentialWarning[] = [];
   if (config.enrollment === 'open' && !isLoopback(new URL(config.publicUrl).hostname)) {
     const detail =
-      'ENROLLMENT=open: whoever reaches this server can enroll a device. Set link, and hand out ' +
-      'the links of /api/v1/enrollment_links, or closed.';
+      'ENROLLMENT=open: anyone who reaches this server can enroll a device. Set link, and hand ' +
+      'out the links of /api/v1/enrollment_links, or closed.';
     const takeover =
       ' Such a device can also name the UDID of an enrolled one and replace it; set ' +
       'REPLACE_ENROLLED=hold to approve that first.';

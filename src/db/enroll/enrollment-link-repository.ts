@@ -49,6 +49,14 @@ export function linkStatus(
   return link.max_uses !== null && link.uses >= link.max_uses ? 'spent' : 'usable';
 }
 
+/** Why a link of this status cannot be used, for the person or device that tries. */
+export const LINK_FAULTS = {
+  usable: undefined,
+  disabled: 'an administrator has disabled this link',
+  expired: 'this link has expired',
+  spent: 'this link was used as often as it may be',
+} satisfies Record<LinkStatus, string | undefined>;
+
 export interface NewEnrollmentLink {
   name: string;
   description?: string | null;

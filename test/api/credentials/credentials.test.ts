@@ -451,7 +451,7 @@ describe('GET /api/v1/credentials', () => {
     ]);
   });
 
-  it('tells of several topics, and of the devices of one that has no certificate', async () => {
+  it('warns of several topics, and of the devices of one that has no certificate', async () => {
     await certificate();
     await certificate({ name: 'APSP:2', topic: 'topic.2', days: 300 });
     await certificate({ name: 'APSP:3', topic: 'topic.3', days: -1 });
@@ -556,7 +556,7 @@ describe('GET /api/v1/credentials', () => {
     expect(warning?.detail).toContain('the push token of 3 enrolled devices.');
   });
 
-  it('warns of open enrollment where others than this machine are told to come', async () => {
+  it('warns of open enrollment unless PUBLIC_URL names this machine alone', async () => {
     await certificate();
     const open = { ...USUAL, enrollment: 'open' as const };
     expect((await warnings(open)).map(({ code }) => code)).toEqual(['enrollment_open']);

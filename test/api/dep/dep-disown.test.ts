@@ -139,7 +139,7 @@ describe('disowning', () => {
     }
   });
 
-  it('answers with the devices, audited, and has Apple told by a job', async () => {
+  it('answers with the devices, is audited, and disowns them at Apple by a job', async () => {
     const { id } = await add('C02A');
     await add('C02B');
     const body = { serial_numbers: ['C02A'], confirm: 'C02A' };

@@ -318,7 +318,7 @@ describe('what is no token', () => {
     return [...verdict(reply), reply.body.errors[0].detail as string] as const;
   };
 
-  it('is told by the step that failed', async () => {
+  it('is refused with the error of the step that failed', async () => {
     const file = sealToken(pem, tokenMembers());
     const json = Buffer.from(JSON.stringify(tokenMembers()));
     const notSmime: [Buffer, RegExp][] = [
@@ -363,7 +363,7 @@ describe('what is no token', () => {
     expect(answers[0]?.[2]).toMatch(/^the file was made for the certificate "Muster enrollment/);
   });
 
-  it('for another server is told with the certificates that there are', async () => {
+  it('for another server is refused with the certificates that this server has', async () => {
     const outsider = fixture('dep/server-token.1.cert.pem').toString();
     const { serialHex, commonName } = certificateIn(outsider);
     const [status, code, detail] = await refused(sealToken(outsider, tokenMembers()));

@@ -95,7 +95,7 @@ describe('a push by hand', () => {
     expect(detail).toContain(topic);
   });
 
-  it('answers 503 while Apple cannot be reached, and tells so of the device', async () => {
+  it('answers 503 while Apple cannot be reached, and shows that on the device', async () => {
     const target = await world.device();
     world.standIn.refuseConnections('connection');
     world.standIn.destroyConnections();

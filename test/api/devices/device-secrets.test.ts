@@ -87,7 +87,7 @@ describe('the list of what a device has escrowed', () => {
     for (const query of ways) expect((await operator.get(`/devices${query}`)).status).toBe(200);
   });
 
-  it('tells kind, enrollment and time of each, and which one counts, but no value', async () => {
+  it('list kind, enrollment and time of each, and which one counts, but no value', async () => {
     await device.tokenUpdate({ UnlockToken: UNLOCK });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('old') });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('new') });
@@ -98,11 +98,11 @@ describe('the list of what a device has escrowed', () => {
     await again.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('third') });
     await again.checkIn('SetBootstrapToken');
     const rows = await list();
-    const told = rows.map(({ attributes: { created_at, ...rest } }) => {
+    const listed = rows.map(({ attributes: { created_at, ...rest } }) => {
       expect(Date.parse(String(created_at))).toBeGreaterThan(Date.now() - 60_000);
       return Object.values(rest);
     });
-    expect(told).toEqual([
+    expect(listed).toEqual([
       ['unlock_token', 1, false, false],
       ['bootstrap_token', 1, false, false],
       ['bootstrap_token', 1, false, false],

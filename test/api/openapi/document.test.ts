@@ -86,7 +86,7 @@ describe('the API document', () => {
     expect(unused).toEqual([]);
   });
 
-  it('tells its version, its security and what everything is about', () => {
+  it('has its version, its security schemes and descriptions', () => {
     expect(document.info.version).toBe(version);
     expect(document.security).toEqual([{ bearer: [] }, { basic: [] }]);
     expect(document.components.securitySchemes).toMatchObject({
@@ -97,7 +97,7 @@ describe('the API document', () => {
     expect(document.info.description).toContain('| 431 | `headers_too_large` |');
   });
 
-  it('tells what would surprise: denials match rows without a value, keys keep no errors', () => {
+  it('says that denials match rows without a value and that keys keep no errors', () => {
     const { filter, idempotency_key } = document.components.parameters ?? {};
     expect(filter).toMatchObject({
       name: 'filter[]',
@@ -156,7 +156,7 @@ describe('the API document', () => {
     }
   });
 
-  it('takes both media types where it takes JSON, and tells the limits of a body', () => {
+  it('lists both media types for each JSON body, and the limits of a body', () => {
     const bodies = api.operations.flatMap(({ operation }) => operation.requestBody ?? []);
     const json = bodies.filter(({ content }) => 'application/json' in content);
     expect(json.length).toBeGreaterThan(50);
@@ -253,7 +253,7 @@ describe('the API document', () => {
     expect((await fetch(one, { method: 'DELETE', headers })).status).toBe(204);
   });
 
-  it('tells the numbers that settings take', () => {
+  it('lists the numbers that settings allow', () => {
     expect(document.components.schemas?.scep_configurations_attributes).toMatchObject({
       properties: {
         key_size: { type: ['integer', 'null'], enum: [2048, 4096, null] },
@@ -262,7 +262,7 @@ describe('the API document', () => {
     });
   });
 
-  it('tells by what parameters a certificate is forced in, and none else', () => {
+  it('has the parameter force on the operations that store a certificate, and on no other', () => {
     const force = { $ref: '#/components/parameters/certificates_force' };
     expect(document.components.parameters?.certificates_force).toMatchObject({
       name: 'force',

@@ -127,7 +127,7 @@ describe('the download of a profile', () => {
     expect(await auditLines()).toEqual(before);
   });
 
-  it('gives each version, the current one unless told, and its very bytes', async () => {
+  it('returns each version byte for byte, by default the current one', async () => {
     const PayloadIdentifier = 'com.example.kept';
     const [one, two] = [1n, 2n].map((Level) => {
       const nodes = profile([payload('com.example.app', { Level })], { PayloadIdentifier });

@@ -16,7 +16,7 @@ const CONTEXT = {
 };
 const WIFI = 'com.apple.wifi.managed';
 
-interface Told {
+interface UploadError {
   code: string;
   detail: string;
   source: { pointer: string };
@@ -50,7 +50,7 @@ const auditLines = (id: number) =>
     .orderBy('id');
 
 describe('the upload of a profile', () => {
-  it('is refused to viewers and to strangers, and stores nothing', async () => {
+  it('is refused to viewers and without a valid token, and stores nothing', async () => {
     const before = await countsOf();
     const viewer = await uploadNodes(app, profile([]), { token: tokens.viewer });
     expect([viewer.status, viewer.body.errors[0].code]).toEqual([403, 'forbidden']);
@@ -64,7 +64,9 @@ describe('the upload of a profile', () => {
     const wrong = payload(WIFI, { SSID_STR: 1n });
     const { status, body } = await uploadNodes(app, profile([wrong], { PayloadVersion: 2n }));
     expect(status).toBe(422);
-    expect(body.errors.map(({ code, detail, source }: Told) => [code, detail, source])).toEqual([
+    expect(
+      body.errors.map(({ code, detail, source }: UploadError) => [code, detail, source]),
+    ).toEqual([
       [
         'invalid_profile',
         '/PayloadVersion: PayloadVersion must be the integer 1',
@@ -191,11 +193,11 @@ describe('the upload of a profile', () => {
     expect(others).toEqual([]);
   });
 
-  it('tells the warnings, and refuses for them when asked to be strict', async () => {
+  it('answers with the warnings, and refuses for them when asked to be strict', async () => {
     const nodes = profile([payload('com.google.Chrome')], { PayloadUUID: 'none' });
     const strict = await uploadNodes(app, nodes, { query: '?strict=true' });
     expect(strict.status).toBe(422);
-    expect(strict.body.errors.map(({ source }: Told) => source.pointer)).toEqual([
+    expect(strict.body.errors.map(({ source }: UploadError) => source.pointer)).toEqual([
       '/PayloadUUID',
       '/PayloadContent/0/PayloadType',
     ]);
@@ -215,7 +217,7 @@ describe('the upload of a profile', () => {
     expect([again.status, again.body.meta]).toEqual([200, { warnings }]);
   });
 
-  it('takes dates with a fraction of a second, but tells that it is not kept', async () => {
+  it('accepts dates with a fraction of a second, and warns that it is dropped', async () => {
     const RemovalDate = new Date('2030-01-02T03:04:05Z');
     const xml = buildPlistNodes(profile([], { RemovalDate })).toString();
     const file = Buffer.from(xml.replace('03:04:05Z', '03:04:05.5Z'));

@@ -339,7 +339,7 @@ describe('the organization', () => {
     });
   });
 
-  it('tells in words what is wrong, and keeps countries in capital letters', async () => {
+  it('says what is wrong with each attribute, and stores countries in capital letters', async () => {
     const bad = {
       ...{ name: '', payload_prefix: 'x', x509_c: 'DEU', x509_o: 'o'.repeat(65), x509_st: 7 },
     };

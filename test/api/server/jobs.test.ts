@@ -83,7 +83,7 @@ describe('POST /jobs/{id}/retry', () => {
     expect((await api.post(`/jobs/${id}/retry?force=true`)).status).toBe(400);
   });
 
-  it('makes a dead job due with all its attempts, tells it and audits it', async () => {
+  it('makes a dead job due with all its attempts, answers with it and audits it', async () => {
     const id = await job(FAILED);
     const before = Date.now();
     const { status, body } = await api.post(`/jobs/${id}/retry`);

@@ -54,7 +54,7 @@ describe('creating certificate signing requests', () => {
     ['long parts', { x509_cn: 'x'.repeat(65), x509_l: 'x'.repeat(129) }, ['x509_cn', 'x509_l']],
     ['no address', { x509_cn: 'x', email: 'example.com' }, ['email']],
     [
-      'wishes beside a request',
+      'key options beside a request',
       { pem_request: 'x', key_type: 'RSA', key_size: 2048, subject_alt_names: [] },
       ['key_type', 'key_size', 'subject_alt_names'],
     ],
@@ -121,7 +121,7 @@ describe('creating certificate signing requests', () => {
     expect(await refused({ pem_request })).toEqual(invalid('invalid_signature'));
   });
 
-  it('makes an RSA key and a request unless told otherwise', async () => {
+  it('makes an RSA key and a request by default', async () => {
     const subject = '/C=US/O=Example, Inc./CN=mdm.example.com';
     const made = await client.create(PATH, { subject, purpose: 'mdm.webcrt' });
     expect(made.attributes).toEqual({
@@ -219,7 +219,7 @@ describe('creating certificate signing requests', () => {
     expect(requestOf(other).keyUsage).toBeUndefined();
   });
 
-  it('leaves alternative names as they are told', async () => {
+  it('stores alternative names as they were sent', async () => {
     const made = await client.create(PATH, {
       x509_cn: 'mdm.example.com',
       key_type: 'EC',

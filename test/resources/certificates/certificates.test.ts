@@ -99,7 +99,7 @@ describe('creating certificates', () => {
     expect(await refused(published)).toEqual([422, ['key_mismatch', KEY]]);
   });
 
-  it('refuses keys that can not be read, telling whether it is the password', async () => {
+  it('refuses keys that cannot be read, and says whether the password is wrong', async () => {
     const attributes = { purpose: 'mdm.webcrt', pem_certificate: text('cert/push.test-pair.pem') };
     const encrypted = { ...attributes, pem_private_key: text('cert/push.test-pair.key') };
     const unreadable = ['invalid_certificate', KEY];

@@ -298,7 +298,7 @@ describe('changing a command', () => {
     },
   );
 
-  it('leaves it with its device, whoever sends another one', async () => {
+  it('keeps its device, whichever device a request names', async () => {
     const id = await queue();
     const send = (device: number) =>
       request(api.app)

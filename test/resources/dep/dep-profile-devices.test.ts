@@ -158,8 +158,8 @@ describe('a profile that Apple refuses', () => {
       await device('C02AAAAAAAA1', account),
       await device('C02AAAAAAAA2', account),
     ];
-    const told = { assignment_result: 'SUCCESS', last_error: 'x', last_error_at: new Date(0) };
-    await api.knex('dep_devices').update(told);
+    const assigned = { assignment_result: 'SUCCESS', last_error: 'x', last_error_at: new Date(0) };
+    await api.knex('dep_devices').update(assigned);
     const fault = "profile 'Kiosk' is not at Apple: FLAGS_INVALID";
     const given = await relate('post', [one], failed);
     const warning = (pointer: string) => ({

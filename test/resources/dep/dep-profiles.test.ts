@@ -102,7 +102,7 @@ describe('a DEP profile', () => {
     expect(row).toMatchObject(lists);
   });
 
-  it('ignores what only Apple tells', async () => {
+  it('ignores the attributes that only Apple sets', async () => {
     const uuid = '6666ed66-6666-6666-6666-666666666666';
     const { body } = await post({
       profile_name: 'P',

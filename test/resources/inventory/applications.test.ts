@@ -48,7 +48,7 @@ describe('an application', () => {
     });
   });
 
-  it('keeps what the App Store tells', async () => {
+  it('stores what the App Store reports', async () => {
     const attributes = {
       ...CHESS,
       discriminator: 'appstore_ios',
