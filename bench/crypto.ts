@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureScep, type ScepResult } from './crypto/scep-load.js';
 import { measureSignatures, type Rate } from './crypto/signatures.js';
-
 import { startServerProcess } from './load/server-process.js';
 import { openBenchServer } from './push/bench-server.js';
 

@@ -6,7 +6,6 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureBareClient, measureClientAlone } from './push/bare-client.js';
 import { type BenchServer, openBenchServer } from './push/bench-server.js';
-
 import { measureFleetLatency } from './push/fleet-latency.js';
 import { measureJobs } from './push/job-throughput.js';
 import { describe, missedTargets, type PushResults } from './push/push-report.js';

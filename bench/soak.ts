@@ -11,12 +11,9 @@ import { jobsKill, sharedJobs } from './soak/job-scenarios.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
 import { databaseRestart, pushOutage, sharedWork, workerKill } from './soak/push-scenarios.js';
-
 import type { ScenarioResult, Size } from './soak/scenario.js';
-
 import { enrollStorm } from './soak/storm/enroll-storm.js';
 import type { StormWay } from './soak/storm/storm-devices.js';
-
 import { openWorld, type World } from './soak/world.js';
 
 const { values: options } = parseArgs({

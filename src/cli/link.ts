@@ -14,7 +14,6 @@ import { AppError } from '../errors.js';
 import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
 import { changeLinks, LINK_CHANGES } from './link-changes.js';
-
 import { parseExpiry, UsageError, wholeNumber } from './options.js';
 import { dateText, type WriteLine, writeTable } from './table.js';
 

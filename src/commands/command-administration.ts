@@ -31,7 +31,6 @@ import {
   type Reader,
 } from './present-command.js';
 import type { CommandQueue, QueueOptions } from './queue.js';
-
 import { maskForViewers } from './viewer-mask.js';
 
 /** Writes a result as JSON text in another thread. */

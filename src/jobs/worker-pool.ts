@@ -14,7 +14,6 @@ import type { Database } from '../db/connection/database.js';
 import { createJobPool, type JobPool } from '../db/jobs/job-pool.js';
 import { isSupersededJob, releaseJobs } from '../db/jobs/job-repository.js';
 import { createJobQueueLogger, JOBS_SCHEMA } from '../db/jobs/jobs-schema.js';
-
 import type { Logger } from '../logger.js';
 import { asLibraryTask, type OnFinish } from './run-task.js';
 import type { Task } from './task.js';

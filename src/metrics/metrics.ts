@@ -19,7 +19,6 @@ import {
   type RequestMetrics,
   type WorkMetrics,
 } from './process-metrics.js';
-
 import { createSnapshot, type Sources } from './snapshot.js';
 
 export interface MetricsDeps {

@@ -12,7 +12,6 @@ import type { ApnsClients } from './apns/apns-clients.js';
 import { ApnsUnreachableError } from './apns/apns-failures.js';
 import { resultOf, unanswered } from './outcome.js';
 import { openPushToken, type PushAttempts, type PushToken } from './push-attempts.js';
-
 import { nextPushIn } from './schedule.js';
 
 export interface PushByHandDeps {

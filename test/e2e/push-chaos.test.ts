@@ -5,9 +5,7 @@ import {
   sharedWork,
   workerKill,
 } from '../../bench/soak/push-scenarios.js';
-
 import type { ScenarioResult, Size } from '../../bench/soak/scenario.js';
-
 import { openWorld, type World } from '../../bench/soak/world.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 

@@ -6,7 +6,6 @@ import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { ResourceStore } from '../../src/db/store/resource-store.js';
 import { writeAudit } from '../../src/events/audit.js';
 import { jsonApiErrorHandler, noSuchRoute } from '../../src/http/errors/json-api-errors.js';
-
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import { buildApiContext, createJsonApiRouter } from '../../src/jsonapi/router.js';

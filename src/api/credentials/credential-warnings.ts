@@ -11,7 +11,6 @@ import {
 } from '../../pki/credentials/credential-advice.js';
 import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/push-topic.js';
-
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
 import { depAccountWarning, doubleAccountWarning } from './dep-account-warnings.js';
 

@@ -27,7 +27,6 @@ import {
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
 import { ownDocument, ownDocumentSchema } from '../action-document.js';
 import { type ApiOperation, type ApiRoute, jsonApiContent } from '../api-route.js';
-
 import { refuseParameters } from '../request-parts.js';
 import { type CredentialFacts, credentialWarnings, usableTopics } from './credential-warnings.js';
 

@@ -9,7 +9,6 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { ownDocument, ownDocumentSchema } from '../action-document.js';
 import { type ApiOperation, type ApiRoute, jsonApiContent } from '../api-route.js';
-
 import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface DepFunnelRouteDeps {

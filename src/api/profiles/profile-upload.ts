@@ -13,7 +13,6 @@ import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotenc
 import type { CheckedProfile } from '../../profiles/check-file.js';
 import type { ImportedProfile, ProfileImport } from '../../profiles/profile-import.js';
 import { type ApiOperation, type ApiParameter, itemSchema, jsonApiContent } from '../api-route.js';
-
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface ProfileUploadDeps {

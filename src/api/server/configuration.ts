@@ -33,7 +33,6 @@ import {
   jsonContent,
   writeSchema,
 } from '../api-route.js';
-
 import { refuseParameters, requiredJsonBody } from '../request-parts.js';
 
 export interface ConfigurationDeps {

@@ -4,7 +4,6 @@ import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 import { httpUrl } from '../options.js';
 import { type ApiCall, type ApiReply, callApi, readAdminToken } from './api-client.js';
-
 import { apiUrl, bodyOfFields, readData } from './api-request.js';
 import { formatTable, toDocument } from './api-table.js';
 

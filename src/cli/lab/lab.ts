@@ -9,7 +9,6 @@ import { openLabCourier } from '../../lab/wire/lab-description.js';
 import { LabError } from '../../lab/wire/lab-error.js';
 import type { Logger } from '../../logger.js';
 import { callApi, readAdminToken } from '../api/api-client.js';
-
 import { wholeNumber } from '../options.js';
 import { serveCommand } from '../serve.js';
 import { describeLab, type LabDevice } from './lab-guide.js';

@@ -5,7 +5,6 @@ import { isComplete } from '../../lab/fleet/fleet-state.js';
 import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
 import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
 import { httpUrl, probability, seconds, UsageError, wholeNumber } from '../options.js';
-
 import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
 
 /** What `muster simulate` takes on its command line. */

@@ -10,7 +10,6 @@ import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
 import { UsageError } from '../options.js';
 import { PasswordPrompt } from '../password.js';
 import { portalSteps, rethrowAsCommands, unsignedSteps } from './push-cert-advice.js';
-
 import {
   type OpenPushCert,
   type PushCertIo,

@@ -4,7 +4,6 @@ import { byteaText, type InventoryRow } from '../../db/devices/inventory-reposit
 import { replaceListed } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, listRows, listScope, readColumns } from '../report-columns.js';
-
 import type { ReportHandler } from '../report-handler.js';
 
 const CERTIFICATE: ColumnMap = {

@@ -1,6 +1,5 @@
 import { replaceListed } from '../../db/devices/listed-inventory.js';
 import { type ColumnMap, listRows, listScope, readColumns, stringsAt } from '../report-columns.js';
-
 import type { ReportHandler } from '../report-handler.js';
 
 const APPLICATION: ColumnMap = {

@@ -9,7 +9,6 @@ import {
   listScope,
   readColumns,
 } from '../report-columns.js';
-
 import type { ReportHandler } from '../report-handler.js';
 
 const PAYLOAD: ColumnMap = {

@@ -7,7 +7,6 @@ import { type AccountToken, readToken, tokenFailure } from './account-token.js';
 import type { DepAccount, DepAccounts, DepApi } from './dep-api.js';
 import { DepClient } from './dep-client.js';
 import { DEP_LIMITS, type DepClock, type DepLimits, Exchanges, SYSTEM_CLOCK } from './exchange.js';
-
 import { ServiceCalls } from './service-calls.js';
 import { DepSession } from './session.js';
 

@@ -6,7 +6,6 @@ import {
   readResults,
   writeUuid,
 } from './answers.js';
-
 import type {
   AccountDetail,
   ActivationLock,

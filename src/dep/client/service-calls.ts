@@ -3,7 +3,6 @@ import { readFailure, SESSION } from './answer-failure.js';
 import { DepError } from './dep-error.js';
 import type { DepClock, DepLimits, Exchanges, ServiceAnswer, ServiceRequest } from './exchange.js';
 import { ExchangeFailure } from './exchange-failure.js';
-
 import { oauthHeader } from './oauth.js';
 import { RetryPolicy } from './retry-policy.js';
 import { sessionValue } from './session.js';

@@ -11,7 +11,6 @@ import {
   type TokenHolder,
   updateToken,
 } from '../../db/dep/dep-token-repository.js';
-
 import { insertCertificate } from '../../db/pki/certificate-repository.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Changes } from '../../events/audit.js';

@@ -11,7 +11,6 @@ import {
   requireDeviceSigner,
   type SignedDeviceInfo,
 } from '../signed-device-info.js';
-
 import { type AccessToken, bearerToken } from './access-token.js';
 import {
   type EnrollmentMode,
@@ -20,7 +19,6 @@ import {
   requireAccountAllowed,
   requireOffered,
 } from './admission.js';
-
 import type { AccountServices } from './services.js';
 
 /** Lifetime of the request and of the challenge in its profile: the device continues at once. */

@@ -6,7 +6,6 @@ import {
   insertAutomatedRequest,
   storeRefusedContact,
 } from '../../db/dep/dep-device-repository.js';
-
 import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
 import { AppError } from '../../errors.js';
 import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
@@ -19,7 +18,6 @@ import {
   refuseChallengeAnswer,
   requireDeviceSigner,
 } from '../signed-device-info.js';
-
 import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
 /** The lifetime of a challenge. */

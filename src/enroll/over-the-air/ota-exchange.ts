@@ -7,7 +7,6 @@ import {
   claimOtaRequest,
   type EnrollmentRequestRow,
 } from '../../db/enroll/enrollment-request-repository.js';
-
 import { AppError } from '../../errors.js';
 import {
   type IdentifiedMachine,

@@ -1,7 +1,6 @@
 import type { Transaction } from '../context.js';
 import type { QueryContext, Relationship, ResourceDefinition } from '../definition/definition.js';
 import type { ApiContext } from '../handler.js';
-
 import type { DocumentQuery } from '../query/query.js';
 import type { Caller, RelatedRow, Row } from '../store.js';
 import {

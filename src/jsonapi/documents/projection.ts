@@ -6,7 +6,6 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
-
 import type { Row } from '../store.js';
 
 /** Which fields of a type a document shows, and the columns they need. */

@@ -13,7 +13,6 @@ import {
   callerOf,
   type Handler,
 } from '../handler.js';
-
 import {
   type DocumentQuery,
   parseDocumentQuery,
@@ -21,7 +20,6 @@ import {
   type WriteQuery,
 } from '../query/query.js';
 import { entityTag, stateColumns } from '../requests/entity-tag.js';
-
 import type { Caller, Row } from '../store.js';
 
 export function itemHandler(definition: ResourceDefinition): Handler {

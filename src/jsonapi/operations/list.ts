@@ -8,7 +8,6 @@ import { prepareRows, project } from '../documents/projection.js';
 import { callerOf, type Handler } from '../handler.js';
 import type { FilterNode } from '../query/filter-node.js';
 import { parseCollectionQuery } from '../query/query.js';
-
 import type { ListResult, Scope } from '../store.js';
 
 /** The parent and relationship of a collection below a resource. */

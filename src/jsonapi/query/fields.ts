@@ -7,7 +7,6 @@ import {
   relatedDefinition,
 } from '../definition/definition.js';
 import type { SortField } from '../store.js';
-
 import { invalidParameter } from './parameters.js';
 
 const MAX_NAMES = 200;

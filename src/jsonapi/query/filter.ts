@@ -7,7 +7,6 @@ import {
   relatedDefinition,
 } from '../definition/definition.js';
 import { columnOf } from './column-values.js';
-
 import type { Column, FilterNode } from './filter-node.js';
 import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './parameters.js';

@@ -1,6 +1,5 @@
 import type { QueryContext, ResourceDefinition } from '../definition/definition.js';
 import type { Keyset, SortField } from '../store.js';
-
 import { type CursorPlace, parseCursor } from './cursor.js';
 import { parseFields, parseInclude, parseSort } from './fields.js';
 import { type FilterContext, parseFilter } from './filter.js';

@@ -6,7 +6,6 @@ import {
   parseProfile,
   toInstalledProfile,
 } from '../devices/profiles.js';
-
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { applySettings } from './settings.js';
 

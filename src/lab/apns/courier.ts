@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LineReader, readClientLine, writeDoneLine, writePushLine } from './courier-lines.js';
-
 import type { CourierLink, TokenStore } from './token-store.js';
 
 const MOST_CHARACTERS_AT_ONCE = 64 * 1024;

@@ -4,7 +4,6 @@ import type { AnswerRules } from './answer-rules.js';
 import { type Refusal, refusal, type ServerAnswer, sendAnswer } from './push-answer.js';
 import { headerFault, LARGEST_PAYLOAD, type Pusher, readPayload, tokenOf } from './push-checks.js';
 import type { PushCounts } from './push-counts.js';
-
 import type { TokenStore } from './token-store.js';
 
 export interface PushDeskOptions {

@@ -3,7 +3,6 @@ import { listedDevice } from './dep-device.js';
 import { DepRefusal, malformed } from './dep-refusal.js';
 import { fetchPage, type PageCursors, syncPage } from './device-pages.js';
 import type { MdmServer, ProfileDefinition } from './mdm-server.js';
-
 import { checkProfile } from './profile-checks.js';
 
 /** One call of a client with a session. */

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { type DepDevice, kindName, kindOf } from './dep-device.js';
-
 import {
   type MdmServer,
   OperationLog,
   type OperationType,
   type ProfileDefinition,
 } from './mdm-server.js';
-
 import type { Organization } from './organization.js';
 
 /** A restart drops older operations; cursors from before them have expired then. */

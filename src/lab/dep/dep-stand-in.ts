@@ -13,7 +13,6 @@ import { OAuthCheck } from './oauth-check.js';
 import { Organization } from './organization.js';
 import { Portal } from './portal.js';
 import { servePortal } from './portal-routes.js';
-
 import { ServerTokens } from './server-tokens.js';
 import { type SessionOptions, Sessions } from './sessions.js';
 import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';

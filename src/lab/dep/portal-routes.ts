@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { ControlFault, readBody, readBytes, sendFault, sendJson } from '../wire/control-http.js';
 import type { DepControl } from './dep-control.js';
 import { FAMILIES, listedDevice } from './dep-device.js';
-
 import { PORTAL_HELP } from './portal-calls.js';
 
 const MAX_BODY = 4 * 1024 * 1024;

@@ -3,7 +3,6 @@ import type { ContentAlgorithm } from '../../crypto/cms/cms-enveloped-data.js';
 import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { ControlFault } from '../wire/control-http.js';
 import { type DeviceFamily, listedDevice } from './dep-device.js';
-
 import type { MdmServer } from './mdm-server.js';
 import type { Organization } from './organization.js';
 import { type ServerToken, type ServerTokens, sealToken } from './server-tokens.js';

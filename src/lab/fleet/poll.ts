@@ -1,7 +1,6 @@
 import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
 import type { Answer } from '../answers/answer.js';
 import { executeCommand, executeUserCommand } from '../answers/commands.js';
-
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { DeviceSession, UserSession } from '../enrollment/enroll.js';
 import { renewIdentity } from '../enrollment/renew.js';

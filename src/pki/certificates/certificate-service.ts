@@ -31,7 +31,6 @@ import {
   certificateView,
   chainView,
 } from './certificate-view.js';
-
 import { findKeyFor, storeSealedKey } from './stored-keys.js';
 import {
   type CertificateUpload,

@@ -9,7 +9,6 @@ import {
   type RevocationAuthorities,
   type RevocationLists,
 } from './revocation-lists.js';
-
 import type { RevocationAnswer, RevocationResponder } from './revocation-responder.js';
 
 const MAX_REQUEST_BYTES = 8_192;

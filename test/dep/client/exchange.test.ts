@@ -4,7 +4,6 @@ import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { DEP_LIMITS, type DepLimits, Exchanges } from '../../../src/dep/client/exchange.js';
 import { ExchangeFailure } from '../../../src/dep/client/exchange-failure.js';
-
 import { localhostIdentity } from '../../helpers/tls.js';
 import { type DepService, startDepService } from './dep-service.js';
 

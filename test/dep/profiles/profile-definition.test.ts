@@ -5,7 +5,6 @@ import {
   definitionOf,
   digestOf,
 } from '../../../src/dep/profiles/profile-definition.js';
-
 import { ENROLLMENT_URL, PLAIN } from './profile-samples.js';
 
 const ANCHOR = Buffer.from('an anchor');

@@ -6,7 +6,6 @@ import {
   MOST_LINES,
   sendUnrecognizedDevice,
 } from '../../../src/http/errors/device-errors.js';
-
 import { capturingLogger } from '../log-lines.js';
 
 describe('errors on the device surfaces', () => {

@@ -6,7 +6,6 @@ import {
   noSuchRoute,
   plainNotFound,
 } from '../../../src/http/errors/json-api-errors.js';
-
 import { requestContext } from '../../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../../src/http/requests/trust-proxy.js';
 import { capturingLogger } from '../log-lines.js';

@@ -6,7 +6,6 @@ import {
   type SimulatedDevice,
 } from '../../../src/lab/devices/simulated-device.js';
 import { deviceChannel, reportMessage } from '../../../src/lab/wire/messages.js';
-
 import { buildPlist, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 
 const COMMAND_UUID = '4f1c7d6a-9d3b-4f52-8c0e-0d5b2c1a7e90';

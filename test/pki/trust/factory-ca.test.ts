@@ -5,7 +5,6 @@ import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/ce
 import { isIssuedBy } from '../../../src/crypto/x509/certificate-path.js';
 import { ensureCertificateAuthority } from '../../../src/pki/authority/authority.js';
 import { APPLE_FACTORY_CA, FactoryCaTrust } from '../../../src/pki/trust/factory-ca.js';
-
 import {
   asAuthority,
   ecIdentity,
