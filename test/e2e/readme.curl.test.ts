@@ -6,7 +6,11 @@ import { openLabWorld } from './lab-world.js';
 import { runWalkThrough, shellBlocks } from './walk-through-runner.js';
 
 /** Commands that other tests run: walk-through.test.ts, package.test.ts and lab.curl.test.ts. */
-const RUN_ELSEWHERE = ['npm ci && npm start', 'npm ci && npm test', 'npm run muster -- lab'];
+const RUN_ELSEWHERE = [
+  'npm ci && npm start',
+  'npm ci && npm test',
+  'DATA_DIR=data/lab-tour npm run muster -- lab',
+];
 
 afterAll(removeTemporaryDirectories);
 
