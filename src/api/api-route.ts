@@ -8,7 +8,7 @@ import { negotiateForm } from '../jsonapi/requests/negotiation.js';
 
 export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
-/** JSON Schema 2020-12, as OpenAPI 3.1 takes it. */
+/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
 export type Schema = Record<string, unknown>;
 
 export interface ApiParameter {
@@ -131,10 +131,10 @@ export function writeSchema(type: string): Schema {
 
 /** A JSON:API document as the content of an answer. */
 export function jsonApiContent(schema: Schema, example?: unknown): ApiContent {
-  return { mediaType: MEDIA_TYPE, schema, ...(example === undefined ? {} : { example }) };
+  return { mediaType: MEDIA_TYPE, schema, example };
 }
 
-/** A body that is taken under both media types. */
+/** A body that is accepted under both media types. */
 export function jsonContent(schema: Schema, example?: unknown): ApiContent[] {
   const content = jsonApiContent(schema, example);
   return [content, { ...content, mediaType: 'application/json' }];

@@ -78,7 +78,7 @@ export function refuseOthers({ query }: Request, known: string[]): void {
   if (other !== undefined) throw invalidParameter(other, `${other} means nothing here`);
 }
 
-/** False when it is not given. AppError 400 when it is neither true nor false. */
+/** False when it is absent. AppError 400 when it is neither true nor false. */
 export function booleanParameter({ query }: Request, name: string): boolean {
   const value = query[name];
   if (value === undefined || value === 'false') return false;
@@ -86,7 +86,7 @@ export function booleanParameter({ query }: Request, name: string): boolean {
   throw invalidParameter(name, `${name} is true or false`);
 }
 
-/** A whole number from 1, as far as a column of 32 bits goes. AppError 400 for anything else. */
+/** A whole number from 1, up to the limit of a 32-bit column. AppError 400 for anything else. */
 export function integerParameter({ query }: Request, name: string): number | undefined {
   const value = query[name];
   if (value === undefined) return undefined;

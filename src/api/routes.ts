@@ -55,8 +55,8 @@ export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinitio
 
 /** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
-  const { engine, version, requestTypes } = deps;
-  const { registry, basePath } = engine;
+  const { api, version, requestTypes } = deps;
+  const { registry, basePath } = api;
   const routes = [
     ...deviceActionRoutes(deps),
     ...devicePushRoutes(deps),

@@ -43,8 +43,9 @@ export function throwFaults(
   const faults = found.filter((fault) => fault !== undefined);
   const [first] = faults;
   if (first === undefined) return;
-  const source = pointer === undefined ? {} : { source: { pointer } };
-  const details = faults.map((fault) => ({ ...fault, ...source }));
+  const details = faults.map((fault) =>
+    pointer === undefined ? fault : { ...fault, source: { pointer } },
+  );
   const message = faults.map(({ detail }) => detail).join('; ');
   throw new AppError(first.code, status, message, { details });
 }

@@ -29,7 +29,7 @@ export async function storePushCertificate(
   authority: LabAuthority,
 ): Promise<string> {
   const former = await formerTopic(trx);
-  const made = await issuePushCertificate(authority, former === undefined ? {} : { topic: former });
+  const made = await issuePushCertificate(authority, { topic: former });
   const { certificate, privateKey, topic } = made;
   const name = certificate.commonName ?? null;
   const keyId = await storeSealedKey(trx, box, { key: privateKey, name });

@@ -44,7 +44,7 @@ export function describeStandIns({ apns, dep }: StandIns): StandInsDescription {
 function startDep({ config, logger }: StandInDeps, authority: LabAuthority) {
   const file = join(config.dataDir, 'lab', 'enrollment-program.json');
   const store = createSnapshotFile(file, (message, err) => {
-    logger.warn(err === undefined ? {} : { err }, message);
+    logger.warn({ err }, message);
   });
   return startDepStandIn({ authority, store });
 }

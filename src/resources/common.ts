@@ -34,7 +34,7 @@ export const adminSettings: Access = {
 };
 
 /**
- * A service of another module as the resources call it: they pass on the engine's transaction
+ * A service of another module as the resources call it: they pass on the request's transaction
  * without knowing what is inside. Declared as methods, so that the module's own class fits.
  */
 export type Service<T> = {

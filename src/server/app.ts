@@ -138,7 +138,7 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
   };
 }
 
-function createApiEngine({ db, box, services }: AppDeps): ApiContext {
+function createApiContext({ db, box, services }: AppDeps): ApiContext {
   const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
   return buildApiContext({ definitions: DEFINITIONS, store, services, audit: writeAudit });
 }
@@ -152,37 +152,43 @@ const explainOutages: ErrorRequestHandler = (error: unknown, req, _res, next) =>
   next(req.complete && isOutage(error) ? toAppError(error) : error);
 };
 
-/** What every request of an admin goes through before it is looked at. */
-function adminDoor({ config, logger }: AppDeps, authenticated: RequestHandler): RequestHandler[] {
+/** The middleware before every route that admins call. */
+function adminMiddleware(
+  { config, logger }: AppDeps,
+  authenticated: RequestHandler,
+): RequestHandler[] {
   return [
     ...apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
     requestLog({ logger, level: 'info' }),
-    ...[crossOrigin(config.corsOrigins), compress(), authenticated, crossSite(config)],
+    crossOrigin(config.corsOrigins),
+    compress(),
+    authenticated,
+    crossSite(config),
   ];
 }
 
-/** What admins call below /dep, beside what devices do: only these paths want a token. */
-function depApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandler): Router {
+/** What admins call below /dep. Devices use other paths there, which need no token. */
+function depApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler): Router {
   const { uploads } = deps;
-  const routes = depTokenRoutes({ engine, uploads, depTokenService: deps.dep.tokens });
+  const routes = depTokenRoutes({ api, uploads, depTokenService: deps.dep.tokens });
   const paths = routes.map(({ path }) => path);
   const router = express.Router();
-  router.use(paths, ...adminDoor(deps, authenticated));
+  router.use(paths, ...adminMiddleware(deps, authenticated));
   router.use(mountRoutes(routes));
   router.use(paths, noSuchRoute, explainOutages, jsonApiErrorHandler(deps.logger));
   return router;
 }
 
-function adminApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandler): Router {
+function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler): Router {
   const { db, box, logger, actions, services, config, trust, push, uploads } = deps;
   const router = express.Router();
-  router.use(...adminDoor(deps, authenticated));
+  router.use(...adminMiddleware(deps, authenticated));
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
   const routes = {
     config,
     db,
-    engine,
+    api,
     actions,
     services,
     push,
@@ -204,7 +210,7 @@ function adminApi(deps: AppDeps, engine: ApiContext, authenticated: RequestHandl
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };
   router.use(mountRoutes(adminRoutes(routes)));
-  router.use(createJsonApiRouter(engine));
+  router.use(createJsonApiRouter(api));
   router.use(noSuchRoute);
   router.use(explainOutages, jsonApiErrorHandler(logger));
   return router;
@@ -266,10 +272,10 @@ export function createApp(deps: AppDeps): Express {
   if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
   app.use(requestContext(createProxyTrust(config.trustProxy)));
   const authenticated = requireApiToken({ verify: (token) => tokens.verify(token) });
-  const engine = createApiEngine(deps);
-  if (isServing) app.use('/api/v1', adminApi(deps, engine, authenticated));
+  const api = createApiContext(deps);
+  if (isServing) app.use('/api/v1', adminApi(deps, api, authenticated));
   mountOperations(app, deps, authenticated);
-  if (isServing) app.use(DEP_BASE, depApi(deps, engine, authenticated));
+  if (isServing) app.use(DEP_BASE, depApi(deps, api, authenticated));
   if (isServing) mountEnrollment(app, deps);
   app.use(plainNotFound);
   return app;

@@ -26,7 +26,7 @@ export async function openPushService(deps: PushDeps, metrics: Metrics) {
   const load = createPushCertificateLoader({ db, box });
   const host = lab?.apnsHost ?? config.apnsHost;
   const ca = lab?.apnsCa ?? readApnsCa(config);
-  const clients = new ApnsClients({ host, logger, load, ...(ca === undefined ? {} : { ca }) });
+  const clients = new ApnsClients({ host, logger, load, ca });
   const changes = new ChangeFeed({ db, logger });
   const jobs = createJobQueue();
   const push = new PushService({

@@ -245,7 +245,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     });
   });
 
-  it('refuses text that the database can not keep', async () => {
+  it('refuses text that the database cannot keep', async () => {
     const texts = visible(definition, ({ write, kind }) => write === 'always' && kind === 'text');
     for (const [name] of texts) {
       for (const value of ['a\0b', '\ud800']) {

@@ -23,7 +23,7 @@ export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export const PUBLIC_URL = 'https://mdm.example.com';
 
 export interface TestApp {
-  /** Where the real server listens; `app` is the Express door alone. */
+  /** Where the real server listens; `app` is the Express app alone. */
   url: string;
   app: Express;
   db: Database;
@@ -116,7 +116,7 @@ async function settled(db: Database): Promise<void> {
   throw new Error('a report was never handled');
 }
 
-/** The admin API by its Express door. */
+/** The admin API, through the Express app. */
 export function adminApi({ app }: TestApp, token = ADMIN_TOKEN) {
   const send = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object) =>
     request(app)[method](`/api/v1${path}`).set('Authorization', `Bearer ${token}`).send(body);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe('a clock that stands before the start of the CA', () => {
-  it('makes /readyz 503, which says what to do', async () => {
+  it('makes /readyz answer 503 with what to do', async () => {
     const reply = await atTime(before, () => fetch(`${app.url}/readyz`));
     expect(reply.status).toBe(503);
     expect(await reply.json()).toMatchObject({
@@ -33,7 +33,7 @@ describe('a clock that stands before the start of the CA', () => {
     expect((await fetch(`${app.url}/readyz`)).status).toBe(200);
   });
 
-  it('gets enrolled devices 503 with Retry-After, not 400', async () => {
+  it('answers 503 with Retry-After to enrolled devices, not 400', async () => {
     const replies = await atTime(before, async () => [
       await device.idle(),
       await device.tokenUpdate(),
@@ -45,13 +45,13 @@ describe('a clock that stands before the start of the CA', () => {
     expect((await device.idle()).status).toBe(200);
   });
 
-  it('gets a certificate of another CA 400 as ever', async () => {
+  it('answers 400 to a certificate of another CA as before', async () => {
     const other = await rsaIdentity();
     const reply = await atTime(before, () => device.with(other.certificate).idle());
     expect(reply.status).toBe(400);
   });
 
-  it('gets a SCEP request 503', async () => {
+  it('answers 503 to a SCEP request', async () => {
     const reply = await atTime(before, () =>
       fetch(`${app.url}/scep?operation=PKIOperation`, { method: 'POST', body: 'x' }),
     );

@@ -126,7 +126,7 @@ it('behind a proxy of TRUST_PROXY each client has a share of its own', async () 
   await behind.stop();
 });
 
-it('bodies that flow have those that are held back give way', async () => {
+it('stalled bodies are dropped in favor of bodies that flow', async () => {
   const eager = await startApp({ isSweeping: false, bodyLimits: { ...LIMITS, silentMs: 300 } });
   const request = { ...POST, path: '/scep?operation=PKIOperation' };
   for (let at = 0; at < 6; at += 1) expect(await holdOne(request, eager)).toBeUndefined();

@@ -91,7 +91,7 @@ describe('the HTTPS server', () => {
     expect(error.code).toMatch(/PROTOCOL_VERSION/);
   });
 
-  it('goes on after a client that speaks no TLS', async () => {
+  it('stays up after a client that speaks no TLS', async () => {
     const plain = connectPlain(portOf(server), '127.0.0.1');
     const closed = untilClosed(plain);
     plain.write('PUT /mdm HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -99,7 +99,7 @@ describe('the HTTPS server', () => {
     expect(await send('GET', '/')).toBe('app');
   });
 
-  it('serves both doors', async () => {
+  it('sends PUT /mdm to the device handler, all else to the app', async () => {
     expect(await send('PUT', '/mdm')).toBe('device');
     expect(await send('GET', '/mdm')).toBe('app');
   });

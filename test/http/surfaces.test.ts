@@ -56,7 +56,7 @@ describe('every surface', () => {
     }
   });
 
-  it('takes a filter by 1,000 serial numbers or UUIDs', async () => {
+  it('accepts a filter by 1,000 serial numbers or UUIDs', async () => {
     for (const width of [12, 36]) {
       const values = Array.from({ length: 1000 }, (_, index) => `${index}`.padStart(width, 'X'));
       const filter = JSON.stringify([{ name: 'serial_number', op: 'in_', val: values }]);

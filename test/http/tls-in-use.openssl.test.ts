@@ -132,14 +132,14 @@ describe('the ssl certificate that HTTPS is served with', () => {
     }
   });
 
-  it('may go when there is another, and that is the last then', async () => {
+  it('can be deleted when there is another, which is the last then', async () => {
     const second = await upload(app);
     expect((await adminApi(app).delete(`/certificates/${first.id}`)).status).toBe(204);
     expect((await adminApi(app).delete(`/certificates/${second.id}`)).status).toBe(409);
     first = second;
   });
 
-  it('is parted from its key or revoked by force', async () => {
+  it('loses its key or is revoked only by force', async () => {
     expect((await change(app, first.id, WITHOUT_KEY, '?force=true')).status).toBe(200);
     const { id } = await upload(app);
     expect((await change(app, id, OTHERWISE, '?force=true')).status).toBe(200);
@@ -152,7 +152,7 @@ describe('the ssl certificate that HTTPS is served with', () => {
   it.each([
     ['with TLS=off', { TLS: 'off' }],
     ['where files are served', 'files'],
-  ])('is free to go %s', async (_what, more) => {
+  ])('can be deleted %s', async (_what, more) => {
     const { id } = await upload(app);
     const settings = typeof more === 'string' ? filesOf(selfSigned()) : more;
     const other = await startApp({ database, env: { ...env, ...settings }, isSweeping: false });

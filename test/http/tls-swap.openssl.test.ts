@@ -129,7 +129,7 @@ describe('two servers with a stored certificate', () => {
     expect(stdout).toContain('ALPN protocol: http/1.1');
   });
 
-  it('both show another one within two seconds, and open connections go on', async () => {
+  it('both serve a new certificate within two seconds, and open connections stay', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const before = await ask(one, '/healthz', { agent });
     await upload(one, ec);
@@ -166,7 +166,7 @@ describe('two servers with a stored certificate', () => {
     }
   });
 
-  it('go back to the former when it is deleted, and keep that when it is deleted too', async () => {
+  it('return to the former one when it is deleted, and keep that when it is deleted too', async () => {
     const stored = database.db.knex('certificates').where({ purpose: 'mdm.webcrt' });
     await stored.clone().whereLike('subject', '%O=ec%').delete();
     await untilSo(async () => (await ask(other, '/healthz')).kind === 'rsa');

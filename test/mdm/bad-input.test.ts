@@ -80,7 +80,7 @@ function selfReference(): Buffer {
   return list.bytes(list.array([0]));
 }
 
-describe('the signature', () => {
+describe('a message is refused if its signature', () => {
   it('is missing', async () => {
     await expectRefusal(400, () => device.send(message(), { signature: null }));
     await expectRefusal(400, () => device.send(message(), { signature: '' }));
@@ -107,7 +107,7 @@ describe('the signature', () => {
     await expectRefusal(400, () => device.send(message(), { signature }));
   });
 
-  it('is of a body that was altered afterwards by one byte', async () => {
+  it('is of a body that was altered by one byte', async () => {
     const uuid = commandIn(await device.idle())?.uuid ?? '';
     const body = message({ Status: 'Error', CommandUUID: uuid });
     const signature = device.sign(body);
@@ -118,7 +118,7 @@ describe('the signature', () => {
   });
 });
 
-describe('the body', () => {
+describe('a message is refused if its body', () => {
   const bodies: [string, () => Buffer][] = [
     ['empty', () => Buffer.alloc(0)],
     ['truncated', () => message().subarray(0, 300)],
@@ -164,7 +164,7 @@ describe('the body', () => {
   });
 });
 
-describe('the message', () => {
+describe('a message is refused if it', () => {
   const messages: [string, Record<string, unknown>][] = [
     ['names no device', { Status: 'Idle' }],
     ['names an empty device', { Status: 'Idle', UDID: '' }],
@@ -206,7 +206,7 @@ describe('the message', () => {
   });
 });
 
-describe('the request', () => {
+describe('a request', () => {
   it.each(['GET', 'POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'])(
     'has the method %s',
     async (method) => {
@@ -239,18 +239,18 @@ describe('the request', () => {
     'application/x-apple-aspen-mdm; charset=UTF-8',
     'text/plain',
     'nonsense',
-  ])('is right with the type %s', async (contentType) => {
+  ])('is accepted with the type %s', async (contentType) => {
     expect((await device.send(message(), { contentType })).status).toBe(200);
   });
 
-  it('is a check-in without the type of one', async () => {
+  it('is accepted if a check-in has another type', async () => {
     const fields = { Token: device.token, PushMagic: device.pushMagic };
     const reply = await device.send({ MessageType: 'TokenUpdate', ...device.ids, ...fields });
     expect(reply.status).toBe(200);
   });
 });
 
-it('a fault of the database is 503 with Retry-After, and the device is not unenrolled', async () => {
+it('a failure of the database is answered 503 with Retry-After, and the device stays enrolled', async () => {
   const other = await startApp();
   const victim = await (await createTestDevice(other)).enroll();
   await other.db.knex.raw('alter table device_identities rename to elsewhere');
@@ -265,7 +265,7 @@ it('a fault of the database is 503 with Retry-After, and the device is not unenr
   await other.stop();
 });
 
-it('after all of this no answer was 401, and the device is still at work', async () => {
+it('no answer was 401, and the device still fetches commands', async () => {
   expect(app.logLines.filter(({ status }) => status === 401)).toEqual([]);
   expect((await device.idle()).status).toBe(200);
 });

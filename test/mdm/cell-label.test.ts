@@ -37,7 +37,7 @@ describe('the cell label of a device', () => {
     expect(list.data).toHaveLength(1);
   });
 
-  it('is none for a device that enrolls with a ServerURL from before there were labels', async () => {
+  it('is null for a device that enrolls with a ServerURL from before there were labels', async () => {
     expect(await rowOf(await enrollAt('/mdm'))).toMatchObject({ cell: null });
   });
 
@@ -46,7 +46,7 @@ describe('the cell label of a device', () => {
     async (path) => expect(await rowOf(await enrollAt(path))).toMatchObject({ cell: null }),
   );
 
-  it('is read at the TokenUpdate too, where a process of the version before answered the Authenticate', async () => {
+  it('is read at the TokenUpdate too, if a process of the version before answered the Authenticate', async () => {
     const device = await createTestDevice(app);
     await checkIn(device, '/mdm', 'Authenticate');
     await checkIn(device, '/mdm?c=09', 'TokenUpdate');
@@ -73,7 +73,7 @@ describe('the cell label of a device', () => {
     expect(await rowOf(device)).toMatchObject({ cell: 3 });
   });
 
-  it('can not be written through the API', async () => {
+  it('cannot be written through the API', async () => {
     const device = await enrollAt('/mdm?c=03');
     const { id } = await rowOf(device);
     const document = { data: { type: 'devices', id, attributes: { cell: 5 } } };

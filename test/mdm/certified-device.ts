@@ -13,7 +13,7 @@ export interface CertifiedKeys extends KeyPair {
   chain?: ParsedCertificate[];
 }
 
-export interface Door {
+export interface ServerAccess {
   /** Of a server that speaks TLS. */
   url: string;
   agent?: Agent;
@@ -31,18 +31,18 @@ export function keyPem({ privateKey }: KeyPair): string {
 /** A device that shows its certificate in the TLS handshake; it signs only if asked to. */
 export class CertifiedDevice extends TestDevice {
   constructor(
-    private readonly door: Door,
+    private readonly server: ServerAccess,
     private readonly shown: CertifiedKeys | undefined,
     signing: CertifiedKeys,
     ids: Fields = { UDID: randomUUID().toUpperCase() },
   ) {
-    super(door.url, signing, signing.certificate, ids);
+    super(server.url, signing, signing.certificate, ids);
   }
 
   override async send(message: Fields | Buffer, options: SendOptions = {}): Promise<Reply> {
     const body = Buffer.isBuffer(message) ? message : buildPlist(message);
     const { contentType, path = '/mdm', signature = null } = options;
-    const { url, agent = false, headers = {} } = this.door;
+    const { url, agent = false, headers = {} } = this.server;
     const outgoing = request(`${url}${path}`, {
       method: 'PUT',
       agent,

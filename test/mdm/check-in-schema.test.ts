@@ -100,7 +100,7 @@ async function rowOf(device: TestDevice) {
     .first();
 }
 
-it('every message of Apple is here', () => {
+it('the samples cover every message of Apple', () => {
   expect(Object.keys(STATUSES)).toEqual(TYPES);
 });
 
@@ -134,11 +134,11 @@ describe.each(SENDERS)('$what', (sender) => {
   );
 });
 
-describe('what a message leaves', () => {
+describe('what a message stores', () => {
   const device = SENDERS[0] as Sender;
   const user = SENDERS[2] as Sender;
 
-  it('of Authenticate and TokenUpdate is every key', async () => {
+  it('Authenticate and TokenUpdate store every key', async () => {
     const one = await createTestDevice(app);
     await one.send(messageOf('Authenticate', device, one));
     await one.send(messageOf('TokenUpdate', device, one));
@@ -170,7 +170,7 @@ describe('what a message leaves', () => {
     );
   });
 
-  it('of a TokenUpdate of a user is hers alone', async () => {
+  it('the TokenUpdate of a user changes that user alone', async () => {
     const one = await (await createTestDevice(app)).enroll();
     const before = await rowOf(one);
     await one.send(messageOf('TokenUpdate', user, one));

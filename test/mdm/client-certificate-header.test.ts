@@ -67,7 +67,7 @@ describe('a client certificate header is refused', () => {
     expect(codeOf(() => readClientCertificateHeader(values))).toBe('invalid_certificate');
   });
 
-  it('in mutations of every form by nothing but our own error', () => {
+  it('with an AppError, or read, for mutations of every form', () => {
     for (const original of [SEQUENCE, ESCAPED, BASE64, QUERY_ESCAPED, XFCC]) {
       for (const mutation of mutations(Buffer.from(original, 'latin1'), 250, original.length)) {
         const outcome = attempt(() => readClientCertificateHeader([mutation.toString('latin1')]));
@@ -137,7 +137,7 @@ describe('a client certificate header is read', () => {
     expect(readClientCertificateHeader([value])).toBeUndefined();
   });
 
-  it('as base64 of DER in which BEGIN happens to stand', () => {
+  it('as base64 of DER that happens to contain BEGIN', () => {
     const value = `MAQC${'BEGIN'.padEnd(8, 'A')}`;
     expect(readClientCertificateHeader([value])).toEqual(Buffer.from(value, 'base64'));
   });

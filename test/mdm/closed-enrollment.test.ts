@@ -32,37 +32,37 @@ async function expectClosed(device: TestDevice, facts = {}) {
   expect(JSON.stringify(closed.logLines.slice(logged))).toContain('enrollment is closed');
 }
 
-describe('where enrollment is closed, no Authenticate begins one', () => {
-  it('of a device that nobody knows', async () => {
+describe('where enrollment is closed, no Authenticate enrolls', () => {
+  it('an unknown device', async () => {
     await expectClosed(await createTestDevice(open));
   });
 
-  it('of a known device with a new certificate', async () => {
+  it('a known device with a new certificate', async () => {
     const device = await (await createTestDevice(open)).enroll();
     await expectClosed(device.with(await newIdentity()));
   });
 
-  it('of a device that Apple’s certificate has shown to be itself', async () => {
+  it('a device that Apple’s certificate has proven', async () => {
     const [udid, serial_number] = [newUdid(), newSerial()];
     const requestId = await addRequest(open, signedRequest({ udid, serial_number }));
     const device = await certifiedFor(open, { requestId }, { UDID: udid });
     await expectClosed(device, { SerialNumber: serial_number });
   });
 
-  it('of one that has left, by its old certificate', async () => {
+  it('a device that has left, with its old certificate', async () => {
     const device = await (await createTestDevice(open)).enroll();
     expectEmpty(await device.checkOut());
     await expectClosed(device);
   });
 
-  it('of one that was deleted, by its old certificate', async () => {
+  it('a device that was deleted, with its old certificate', async () => {
     const device = await (await createTestDevice(open)).enroll();
     const { id } = await rowOf(device);
     expect((await adminApi(open).delete(`/devices/${id}`)).status).toBe(204);
     await expectClosed(device);
   });
 
-  it('of a board that moved to another device', async () => {
+  it('a logic board that moved to another device', async () => {
     const [from, to] = [newSerial(), newSerial()];
     const device = await (await createTestDevice(open)).enroll({ SerialNumber: from });
     await (await createTestDevice(open)).enroll({ SerialNumber: to });
@@ -70,8 +70,8 @@ describe('where enrollment is closed, no Authenticate begins one', () => {
   });
 });
 
-describe('where enrollment is closed, what has begun goes on', () => {
-  it('by the same certificate, which resets nothing', async () => {
+describe('where enrollment is closed, a device continues its enrollment', () => {
+  it('with the same certificate, which resets nothing', async () => {
     const device = await (await createTestDevice(open)).enroll();
     const { id } = await rowOf(device);
     const commands = await open.db.knex('commands').where({ device_id: id });
@@ -80,7 +80,7 @@ describe('where enrollment is closed, what has begun goes on', () => {
     expect(await open.db.knex('commands').where({ device_id: id })).toEqual(commands);
   });
 
-  it('by its renewed certificate', async () => {
+  it('with its renewed certificate', async () => {
     const old = await (await createTestDevice(open)).enroll();
     const device = old.with(await newIdentity());
     const { id } = await rowOf(old);
@@ -92,7 +92,7 @@ describe('where enrollment is closed, what has begun goes on', () => {
     expect(await rowOf(device)).toMatchObject({ is_enrolled: true, enrollment_number: 1 });
   });
 
-  it('by the TokenUpdate of one that was let in before', async () => {
+  it('with its TokenUpdate, if its Authenticate was accepted before', async () => {
     const device = await createTestDevice(open);
     expectEmpty(await device.authenticate());
     expectEmpty(await (await atClosed(device)).tokenUpdate());

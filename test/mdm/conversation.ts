@@ -16,7 +16,7 @@ export function expectPlainRefusal(reply: Reply) {
   expect(reply.headers.get('content-type')).not.toContain('json');
 }
 
-/** Apple's 403 that makes a device let go. */
+/** Apple's 403 that makes a device end its enrollment. */
 export function expectUnrecognized(reply: Reply) {
   expect(reply.status).toBe(403);
   expect(reply.headers.get('content-type')).toBe('application/json');

@@ -73,7 +73,7 @@ describe.each(CHANNELS)('on the channel of %s', (_whose, ids) => {
   });
 });
 
-it('is for those who are enrolled', async () => {
+it('a device that is not enrolled gets 403', async () => {
   const outsider = await createTestDevice(app);
   expect((await ask({ Endpoint: 'tokens' }, outsider)).status).toBe(403);
   await outsider.authenticate();

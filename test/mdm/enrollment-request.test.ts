@@ -81,7 +81,7 @@ describe('a certificate that was issued for one device', () => {
     expect(await rowOf(device)).toMatchObject({ serial_number: serial });
   });
 
-  it('goes on when the same device authenticates again, also after a CheckOut', async () => {
+  it('stays valid when the same device authenticates again, also after a CheckOut', async () => {
     const { device, serial, requestId } = await requested();
     await device.enroll({ SerialNumber: serial });
     const { enrolled_at } = await requestRow(requestId);
@@ -97,13 +97,13 @@ describe('a certificate that was issued for one device', () => {
     expect(await requestRow(requestId)).toMatchObject({ enrolled_at });
   });
 
-  it('enrolls nobody when its request is gone', async () => {
+  it('enrolls no device when its request was deleted', async () => {
     const { device, serial, requestId } = await requested();
     await app.db.knex('enrollment_requests').where({ id: requestId }).delete();
     await expectRefused(() => device.authenticate({ SerialNumber: serial }), 'request_gone');
   });
 
-  it('is still its own when the record and the request were deleted, and nobody else’s', async () => {
+  it('still enrolls only its own device when the record and the request were deleted', async () => {
     const { device, serial, requestId } = await requested();
     await device.enroll({ SerialNumber: serial });
     const { id } = await rowOf(device);
@@ -117,7 +117,7 @@ describe('a certificate that was issued for one device', () => {
 });
 
 describe('a certificate of the first phase over the air', () => {
-  it('enrolls nobody; the one of the second phase does', async () => {
+  it('enrolls no device; the one of the second phase does', async () => {
     const [udid, serial] = [newUdid(), newSerial()];
     const request = signedRequest({ method: 'ota', udid, serial_number: serial });
     const requestId = await addRequest(app, request);
@@ -186,7 +186,7 @@ describe('the user enrollment of a person', () => {
   const numberOf = ({ udid }: TestDevice) =>
     app.db.knex('devices').where({ enrollment_id: udid }).first('enrollment_number');
 
-  it('is not taken over by a certificate of anybody else', async () => {
+  it('is not replaced by the certificate of another person', async () => {
     const device = await (await certifiedBy(account, newUdid())).enroll();
     const ids = { EnrollmentID: device.udid };
     const others = [
@@ -214,7 +214,7 @@ describe('the user enrollment of a person', () => {
     expect(await numberOf(again)).toEqual({ enrollment_number: 3 });
   });
 
-  it('is anybody’s where nobody has signed in', async () => {
+  it('can be replaced by any certificate if nobody has signed in', async () => {
     const device = await (await certifiedFor(app, {}, { EnrollmentID: newUdid() })).enroll();
     const other = await certifiedFor(app, {}, { EnrollmentID: device.udid });
     await other.enroll();
@@ -284,7 +284,7 @@ describe('a device that enrolls by a link', () => {
   });
 });
 
-it('a device of which nothing is known has enrolled by a profile', async () => {
+it('an unknown device counts as enrolled by a profile', async () => {
   const device = await (await createTestDevice(app)).enroll();
   expect(await rowOf(device)).toMatchObject({
     enrollment_method: 'profile',

@@ -106,7 +106,7 @@ describe('Authenticate', () => {
     expect((await dumpRows(app.db)).commands).toEqual(rows.commands);
   });
 
-  it('with a new certificate begins anew and cancels what was pending', async () => {
+  it('with a new certificate begins a new enrollment and cancels pending commands', async () => {
     const device = await createTestDevice(app);
     await device.enroll({}, { UnlockToken: Buffer.from('first owner') });
     await device.idle();
@@ -144,7 +144,7 @@ describe('Authenticate', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('of a user is refused', async () => {
+  it('is refused on the user channel', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const before = await dumpRows(app.db);
     expect((await device.authenticate({ UserID: 'U' })).status).toBe(400);

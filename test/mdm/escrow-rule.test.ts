@@ -81,7 +81,7 @@ describe('a device that enrolls with what an outsider can know', () => {
   it.each([
     ['the UDID', () => newSerial()],
     ['both', (serial: string) => serial],
-  ])('by %s gets nothing of the former owner', async (_what, serialOf) => {
+  ])('gets no secret of the former owner by %s', async (_what, serialOf) => {
     const { device, serial, id } = await owned();
     const outsider = device.with(await newIdentity());
     await outsider.enroll({ SerialNumber: serialOf(serial) });
@@ -89,7 +89,7 @@ describe('a device that enrolls with what an outsider can know', () => {
     await expectNothingFor(outsider, id);
   });
 
-  it('by the serial number, which the owner has left, gets nothing of the owner either', async () => {
+  it('gets no secret by the serial number after the owner has left', async () => {
     const { device, serial, id } = await owned();
     expectEmpty(await device.checkOut());
     const outsider = device.as({ UDID: newUdid() }).with(await newIdentity());
@@ -98,7 +98,7 @@ describe('a device that enrolls with what an outsider can know', () => {
     await expectNothingFor(outsider, id);
   });
 
-  it('also where nobody had proven anything, by the same certificate after a CheckOut', async () => {
+  it('gets no secret by the same certificate after a CheckOut, even if nobody had proven anything', async () => {
     const [device, serial] = [await createTestDevice(app), newSerial()];
     const id = await escrow(device, serial, 'the owner');
     await device.checkOut();
@@ -106,7 +106,7 @@ describe('a device that enrolls with what an outsider can know', () => {
     await expectNothingFor(device, id);
   });
 
-  it('also where a signature binds the enrollment, but to another serial number', async () => {
+  it('gets no secret by a signature for another serial number', async () => {
     const { udid, id } = await owned();
     const serial = newSerial();
     const other = await proven(udid, serial);
@@ -119,7 +119,7 @@ describe('a device that enrolls with what an outsider can know', () => {
     ['the signature answers nobody, and could be an old one', { method: 'profile' }],
     ['it is identified by an account only', { method: 'account_device' }],
     ['nobody has signed', { method: 'automated', signer: null }],
-  ])('also where %s', async (_what, request) => {
+  ])('gets no secret if %s', async (_what, request) => {
     const { udid, serial, id } = await owned();
     const other = await proven(udid, serial, request);
     await other.enroll({ SerialNumber: serial });

@@ -64,7 +64,7 @@ describe('a bootstrap token', () => {
     expect(await get()).toBe('a');
   });
 
-  it('is taken away once by a message without it, and can come back', async () => {
+  it('is removed once by a message without a token, and can be sent again', async () => {
     await set();
     await set('a');
     await set();
@@ -107,7 +107,7 @@ describe('a bootstrap token', () => {
     expect(rows[0].digest).not.toEqual(rows[1].digest);
   });
 
-  it('of a former enrollment is kept, and neither given nor taken away', async () => {
+  it('is kept after its enrollment, and neither returned to nor removed by the next one', async () => {
     await set('former');
     await enrollAnew();
     expect(await get()).toBeUndefined();
@@ -121,7 +121,7 @@ describe('a bootstrap token', () => {
     ]);
   });
 
-  it('of a former enrollment is given where it is known to be of the same device', async () => {
+  it('is returned to the next enrollment of the same device, if that is proven', async () => {
     await set('former');
     await enrollAnew();
     await prove();
@@ -146,7 +146,7 @@ describe('a bootstrap token', () => {
     expect((await escrow('bootstrap_token')).map(([, value]) => value)).toEqual(['a', 'a']);
   });
 
-  it('is neither taken from nor given to a certificate that was replaced meanwhile', async () => {
+  it('is neither stored from nor returned to a certificate that was replaced meanwhile', async () => {
     await set('a');
     const { id } = await deviceRow();
     const key = { deviceId: id, kind: 'bootstrap_token' } as const;
@@ -191,7 +191,7 @@ describe('an unlock token', () => {
     ]);
   });
 
-  it('of several devices at once is kept for each', async () => {
+  it('is stored for each of several devices at once', async () => {
     const others = await Promise.all(
       Array.from({ length: 12 }, async () => (await createTestDevice(app)).enroll()),
     );

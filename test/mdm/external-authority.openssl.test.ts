@@ -226,7 +226,7 @@ describe('a CA that was uploaded without its key', () => {
     expect(await enrolls(ofCorporate)).toBe(200);
   });
 
-  it('is missed by a configuration that names another', async () => {
+  it('is reported as missing for a configuration that names another CA', async () => {
     const missing = '00'.repeat(20);
     const settings = { source_type: 'ExternalSCEP', url: URL, ca_fingerprint: missing };
     const warned = await adminApi(app).patch(SCEP, settings);
@@ -241,7 +241,7 @@ describe('a CA that was uploaded without its key', () => {
     expect(body).not.toHaveProperty('meta');
   });
 
-  it('leaves devices with certificates of ours what they are', async () => {
+  it('does not affect devices with certificates of Muster', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await configure({ source_type: 'ExternalSCEP', url: URL });
     expect((await device.idle()).status).toBe(200);

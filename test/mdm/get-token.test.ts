@@ -99,7 +99,7 @@ describe('GetToken', () => {
     ['a service that is not known', { TokenServiceType: 'org.example.tokens' }],
     ['the pairing of watches', { TokenServiceType: 'com.apple.watch.pairing' }],
     ['no service', { TokenServiceType: '' }],
-  ])('for %s gets 400', async (_what, fields) => {
+  ])('with %s gets 400', async (_what, fields) => {
     await addAccount(SERVER, await upload());
     expect(await ask(fields)).toEqual({ status: 400, token: '' });
     expect(await ask({ ...fields, ...ANNA })).toEqual({ status: 400, token: '' });
@@ -116,7 +116,7 @@ describe('GetToken', () => {
     expect(app.logLines.at(-1)?.detail).toContain(word);
   });
 
-  it('is of the account that Apple lists the device in, whatever others there are', async () => {
+  it('gets a token of the account that lists the device, among several accounts', async () => {
     const certificate = await upload();
     const own = await addAccount(SERVER, certificate);
     const other = await addAccount('0'.repeat(32), certificate);
@@ -141,7 +141,7 @@ describe('GetToken', () => {
   it.each<[string, Fields]>([
     ['a device', {}],
     ['a user', ANNA],
-  ])('of %s gets a token that Apple can check, each time another', async (_who, ids) => {
+  ])('from %s gets a token that Apple can verify, each time a new one', async (_who, ids) => {
     await addAccount(SERVER, await upload());
     const before = Math.floor(Date.now() / 1000);
     const { status, token } = await ask({ ...ids, TokenParameters: { PhoneUDID: 'x' } });
@@ -172,7 +172,7 @@ describe('GetToken', () => {
     expect([status, partOf(token, 1).iss]).toEqual([200, dashed]);
   });
 
-  it('is for those who are enrolled', async () => {
+  it('gets 403 from a device that is not enrolled', async () => {
     await addAccount(SERVER, await upload());
     const outsider = await createTestDevice(app);
     const fields = { TokenServiceType: 'com.apple.maid' };
@@ -215,7 +215,7 @@ describe('the token certificate of an account', () => {
     expect(await app.db.knex('dep_accounts')).toEqual([]);
   });
 
-  it('is set and cleared by its own path, and can not be removed meanwhile', async () => {
+  it('is set and cleared by its own path, and cannot be removed while it is set', async () => {
     const certificate = await upload();
     const account = await addAccount(SERVER, null);
     const path = `/dep/accounts/${account}/relationships/token_certificate`;

@@ -161,13 +161,13 @@ describe('with REPLACE_ENROLLED=hold, a new certificate that names an enrolled d
   });
 });
 
-describe('with REPLACE_ENROLLED=hold, an enrollment is not held', () => {
+describe('REPLACE_ENROLLED=hold does not hold an enrollment', () => {
   it('of a device that is new', async () => {
     await enrolled();
     expect(await requests()).toEqual([]);
   });
 
-  it('of a device that goes on with its own certificate, or a renewed one', async () => {
+  it('of a device that uses its own certificate, or a renewed one', async () => {
     const owner = await enrolled();
     expectEmpty(await owner.authenticate());
     const renewed = owner.with(await newIdentity());
@@ -331,7 +331,7 @@ describe('an approval', () => {
     expect((await approve(987_654)).body.errors[0]).toMatchObject({ status: '404' });
   });
 
-  it('is for admins', async () => {
+  it('is refused to viewers and operators', async () => {
     const owner = await enrolled();
     await expectHeld(owner.with(await newIdentity()), owner);
     const id = await heldId();

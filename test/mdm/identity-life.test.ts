@@ -86,7 +86,7 @@ describe('the pin of an identity', () => {
 });
 
 describe('a revoked identity', () => {
-  it('is refused plainly, whatever it says, and nothing changes', async () => {
+  it('is refused with a plain 403 for every message, and nothing changes', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await pins()
       .where({ fingerprint: device.certificate.fingerprint })
@@ -97,7 +97,7 @@ describe('a revoked identity', () => {
     expect(app.logText()).toContain('the certificate may not enroll this device: revoked');
   });
 
-  it('stays so when its device is deleted', async () => {
+  it('stays revoked when its device is deleted', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const { fingerprint } = device.certificate;
     await pins().where({ fingerprint }).update({ state: 'revoked' });
@@ -110,14 +110,14 @@ describe('a revoked identity', () => {
 });
 
 describe('an identity that has expired', () => {
-  it('of no device enrolls none', async () => {
+  it('does not enroll a new device', async () => {
     const device = await createTestDevice(app);
     const expired = device.with(await identityUntil(new Date(Date.now() - 60_000)));
     expectPlainRefusal(await expired.authenticate());
     expect(await rowOf(device)).toBeUndefined();
   });
 
-  it('of an enrolled device is renewed by what the device fetches with it', async () => {
+  it('can still be renewed by its enrolled device', async () => {
     const old = await expiredDevice();
     await runRenewals(app);
     const offered = await fetchCommand(old, 'InstallProfile');

@@ -131,7 +131,7 @@ describe.each(Object.entries(FORMS))('behind a proxy that writes %s', (_form, wr
     },
   );
 
-  it('neither does a device speak for another, nor with what was revoked or replaced', async () => {
+  it('a device cannot use the certificate of another, nor one that was revoked or replaced', async () => {
     const [one, other] = [await issued(), await issued()];
     const device = await new CertifiedDevice(proxy, one, one).enroll();
     const victim = await new CertifiedDevice(proxy, other, other).enroll();

@@ -157,7 +157,7 @@ describe('a device that never signs', () => {
     await adminApi(app).patch('/configuration/scep', { source_type: null, url: null });
   });
 
-  it('is known on each of its connections, for none takes up the session of another', async () => {
+  it('is identified on each connection, as no connection resumes the session of another', async () => {
     const own = await issued();
     const device = await new CertifiedDevice(app, own, own).enroll();
     const { port } = new URL(app.url);

@@ -96,14 +96,14 @@ describe('Authenticate gets 400 and stores nothing with a certificate', () => {
   });
 });
 
-describe('a certificate of ours', () => {
+describe('a certificate of Muster', () => {
   it('enrolls with as little as one day to live', async () => {
     const device = await deviceWith({});
     await device.enroll();
     expect(commandIn(await device.idle())?.command.RequestType).toBe('DeviceInformation');
   });
 
-  it('stops being one when it expires', async () => {
+  it('is refused once it has expired', async () => {
     const device = await deviceWith({ notAfter: new Date(Date.now() + 1500) });
     await device.enroll();
     // Certificates have times in whole seconds.
@@ -161,7 +161,7 @@ describe('a certificate of ours', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('lets one of two devices enroll that present it at the same moment', async () => {
+  it('enrolls one of two devices that present it at the same moment', async () => {
     const one = await createTestDevice(app);
     const both = [one, one.as({ UDID: randomUUID() })];
     await Promise.all(both.map((device) => device.authenticate()));

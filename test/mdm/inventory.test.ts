@@ -45,8 +45,8 @@ const EVERYWHERE = [
 const IPHONE = { ProductName: 'iPhone14,5', OSVersion: '17.4' };
 const MAC = { ProductName: 'Mac14,2', Model: 'Mac14,2', ModelName: 'MacBook Air' };
 
-describe('the first TokenUpdate queues', () => {
-  it('for an iPhone all but what only a supervised one answers', async () => {
+describe('the first TokenUpdate', () => {
+  it('queues for an iPhone every query but those for supervised devices', async () => {
     const device = await (await createTestDevice(app)).enroll(IPHONE);
     const delivered = await obeyAll(device, { IsSupervised: false, DeviceName: 'Phone' });
     expect(typesOf(delivered)).toEqual(EVERYWHERE);
@@ -59,7 +59,7 @@ describe('the first TokenUpdate queues', () => {
     expect(new Set(queries).size).toBe(queries.length);
   });
 
-  it('for a supervised iPhone the rest once it has said so, and once only', async () => {
+  it('queues the rest once the iPhone has reported that it is supervised, and only once', async () => {
     const device = await (await createTestDevice(app)).enroll(IPHONE);
     const delivered = await obeyAll(device, { IsSupervised: true });
     expect(typesOf(delivered).slice(0, 5)).toEqual(EVERYWHERE);
@@ -71,7 +71,7 @@ describe('the first TokenUpdate queues', () => {
     expect(row.is_supervised).toBe(true);
   });
 
-  it('for a Mac the updates and their settings, too', async () => {
+  it('queues for a Mac the queries for updates and their settings, too', async () => {
     const device = await (await createTestDevice(app)).enroll({ ...MAC, OSVersion: '14.5' });
     const delivered = await obeyAll(device);
     expect(typesOf(delivered)).toEqual([...EVERYWHERE, 'AvailableOSUpdates']);
@@ -81,7 +81,7 @@ describe('the first TokenUpdate queues', () => {
     expect(delivered[0]?.Queries).not.toContain('IMEI');
   });
 
-  it('for an old Mac no query that it would not know', async () => {
+  it('queues for an old Mac only the queries that it knows', async () => {
     const device = await (await createTestDevice(app)).enroll({ ...MAC, OSVersion: '10.10.5' });
     const [first] = await obeyAll(device);
     expect(first?.Queries).toContain('DeviceName');
@@ -89,7 +89,7 @@ describe('the first TokenUpdate queues', () => {
     expect(first?.Queries).not.toContain('IsAppleSilicon');
   });
 
-  it('for a device that does not say what it is, what all systems know', async () => {
+  it('queues for a device of an unknown platform the queries that all systems know', async () => {
     const device = await createTestDevice(app);
     await device.checkIn('Authenticate');
     await device.tokenUpdate();
@@ -98,7 +98,7 @@ describe('the first TokenUpdate queues', () => {
     expect(first?.Queries).toContain('IsSupervised');
   });
 
-  it('nothing when it comes again', async () => {
+  it('queues nothing when it is repeated', async () => {
     const device = await (await createTestDevice(app)).enroll(IPHONE);
     const before = await obeyAll(device);
     await device.tokenUpdate({ Token: Buffer.from('another token') });

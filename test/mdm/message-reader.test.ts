@@ -41,7 +41,7 @@ describe('the reader of messages', () => {
     await Promise.all(waiting);
   });
 
-  it('lets 16 MB of one identity wait, and others meanwhile', async () => {
+  it('queues 16 MB of one identity, and other identities meanwhile', async () => {
     const waiting = [readLarge(1), readLarge(1), readLarge(2)];
     await expect(readLarge(1, 100_000)).rejects.toMatchObject(BUSY);
     finishAll();
@@ -51,7 +51,7 @@ describe('the reader of messages', () => {
     await expect(later).resolves.toMatchObject({ kind: 'report' });
   });
 
-  it('lets 128 MB of all identities wait', async () => {
+  it('queues 128 MB of all identities', async () => {
     const waiting = Array.from({ length: 16 }, (_, number) => readLarge(number));
     await expect(readLarge(100)).rejects.toMatchObject(BUSY);
     finishAll();

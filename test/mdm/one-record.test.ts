@@ -72,7 +72,7 @@ describe('a device with a known serial number and a new UDID', () => {
     expect(restart).toMatchObject({ status: 'Cancelled', reason: 're-enrolled' });
   });
 
-  it('is not taken for itself by the certificate of the former enrollment', async () => {
+  it('is not identified by the certificate of the former enrollment', async () => {
     const { device: old, serial } = await enrolled();
     const before = await dumpRows(app.db);
     expectPlainRefusal(await old.as({ UDID: newUdid() }).authenticate({ SerialNumber: serial }));
@@ -131,7 +131,7 @@ describe('a device with a known UDID and a new certificate', () => {
     expect(await formerOf(id)).toMatchObject([{ end_reason: 'checked out', enrollment_number: 1 }]);
   });
 
-  it('has one record however many authenticate at once', async () => {
+  it('has one record even if many messages authenticate at once', async () => {
     const [UDID, SerialNumber] = [newUdid(), newSerial()];
     const devices = await Promise.all([1, 2, 3, 4].map(() => createTestDevice(app, { UDID })));
     const replies = await Promise.all(
@@ -201,7 +201,7 @@ describe('a board that moved between two known devices', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('lets the other device come back by its serial number', async () => {
+  it('the other device enrolls again by its serial number', async () => {
     const { from } = await moved();
     const device = await withNewUdid(from.device);
     await device.enroll({ SerialNumber: from.serial });

@@ -112,8 +112,8 @@ describe('a device', () => {
   });
 });
 
-describe('a device is to be pushed', () => {
-  it('now for a command, and later for one that is for later', async () => {
+describe('the push of a device', () => {
+  it('is due now for a command, and later for a command with a later date', async () => {
     const [now, later] = [await idle(), await idle()];
     await queue(now.id);
     await queue(later.id, { after: inAnHour() });
@@ -123,7 +123,7 @@ describe('a device is to be pushed', () => {
     expect((await pushRow(later.id))?.due_in).toBeLessThanOrEqual(0);
   });
 
-  it('earlier when its command becomes due earlier', async () => {
+  it('is due earlier when its command becomes due earlier', async () => {
     const { id } = await idle();
     const command = await queue(id, { after: inAnHour() });
     const data = { type: 'commands', id: command, attributes: { after: null } };
@@ -131,7 +131,7 @@ describe('a device is to be pushed', () => {
     expect((await pushRow(id))?.due_in).toBeLessThanOrEqual(0);
   });
 
-  it('not for a command that is cancelled', async () => {
+  it('is not due for a command that is cancelled', async () => {
     const { id } = await idle();
     const command = await queue(id);
     await app.db.knex('device_pushes').delete();
@@ -140,7 +140,7 @@ describe('a device is to be pushed', () => {
     expect(await pushRow(id)).toBeUndefined();
   });
 
-  it('for a command that is moved to it', async () => {
+  it('is due for a command that is moved to the device', async () => {
     const [from, to] = [await idle(), await idle()];
     const command = await queue(from.id);
     const path = `/devices/${to.id}/relationships/commands`;
@@ -149,7 +149,7 @@ describe('a device is to be pushed', () => {
     expect((await pushRow(to.id))?.due_in).toBeLessThanOrEqual(0);
   });
 
-  it('for an inventory and for a new name', async () => {
+  it('is due for an inventory and for a new name', async () => {
     const [one, other] = [await idle(), await idle()];
     await app.db.knex('devices').update({ is_supervised: true, inventory_queued_at: null });
     expect((await adminApi(app).post(`/devices/inventory/${one.id}`)).status).toBe(201);
@@ -160,7 +160,7 @@ describe('a device is to be pushed', () => {
     for (const { id } of [one, other]) expect((await pushRow(id))?.due_in).toBeLessThanOrEqual(0);
   });
 
-  it('a little later for questions that its own answer has raised', async () => {
+  it('is due a little later for queries that its own report caused', async () => {
     const { device, id } = await idle();
     await adminApi(app).post(
       '/commands',

@@ -40,13 +40,13 @@ function command(uuid: string) {
 }
 
 describe('the queue', () => {
-  it('answers 200 with nothing when there is nothing', async () => {
+  it('answers 200 with an empty body when it is empty', async () => {
     const { device } = await target();
     const reply = await device.idle();
     expect([reply.status, reply.headers.get('content-length')]).toEqual([200, '0']);
   });
 
-  it('goes by priority, then by order, and each answer brings the next command', async () => {
+  it('is sent by priority, then by order, and each report is answered with the next command', async () => {
     const to = await target();
     const [first, second] = [await queue(to), await queue(to)];
     const urgent = await queue(to, { priority: 9 });
@@ -71,7 +71,7 @@ describe('the queue', () => {
     expect(offered(reply)).toBe(uuid);
   });
 
-  it('takes the CommandUUID in upper case', async () => {
+  it('accepts the CommandUUID in upper case', async () => {
     const to = await target();
     const uuid = await queue(to);
     await to.device.idle();
@@ -105,7 +105,7 @@ describe('the queue', () => {
     expect(offered(await device.idle())).toBe(put);
   });
 
-  it('offers what was sent and never answered again, gives it up, and goes on', async () => {
+  it('sends a command without a report again, lets it expire, and continues', async () => {
     const to = await target();
     const { device } = to;
     const [lost, behind] = [await queue(to, { ttl: 2 }), await queue(to)];
@@ -126,7 +126,7 @@ describe('the queue', () => {
     expect(await command(lost)).toMatchObject({ status: 'Acknowledged', reason: null });
   });
 
-  it('holds back what is not due and drops what is over', async () => {
+  it('sends no command that is not due or has expired', async () => {
     const to = await target();
     const hour = 3_600_000;
     const later = await queue(to, { after: new Date(Date.now() + hour).toISOString() });
@@ -138,7 +138,7 @@ describe('the queue', () => {
     expect(offered(await to.device.idle())).toBe(later);
   });
 
-  it('never offers what was cancelled', async () => {
+  it('never sends a cancelled command', async () => {
     const to = await target();
     const uuid = await queue(to);
     const { id } = await command(uuid);
@@ -147,7 +147,7 @@ describe('the queue', () => {
     expect(offered(await to.device.idle())).toBeUndefined();
   });
 
-  it("gives no device another's command, nor takes its answer", async () => {
+  it('sends no device the command of another, and accepts no report for it', async () => {
     const [one, other] = [await target(), await target()];
     const uuid = await queue(one);
     expect(offered(await other.device.idle())).toBeUndefined();

@@ -49,7 +49,7 @@ describe('a device that has checked out', () => {
     }
   });
 
-  it('takes no command from the API', async () => {
+  it('is refused new commands by the API', async () => {
     const { id } = await rowOf(await checkedOut());
     const reply = await adminApi(app).post('/commands', commandDocument(id, 'RestartDevice'));
     expect([reply.status, reply.body.errors[0].code]).toEqual([409, 'device_unenrolled']);
@@ -88,7 +88,7 @@ describe('a device that was deleted', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('comes back by a new Authenticate', async () => {
+  it('enrolls again with a new Authenticate', async () => {
     const device = await deleted();
     await device.enroll();
     expect(await pinOf(device)).toMatchObject({ state: 'active' });
@@ -158,13 +158,13 @@ describe('a renewed certificate', () => {
     expectUnrecognized(await old.idle());
   });
 
-  it('begins anew where the enrollment has ended', async () => {
+  it('begins a new enrollment if the former one has ended', async () => {
     const { device } = await renewed('unenrolled');
     await device.enroll();
     expect(await rowOf(device)).toMatchObject({ enrollment_number: 2, is_enrolled: true });
   });
 
-  it('goes on where the enrollment had just begun', async () => {
+  it('continues an enrollment that had just begun', async () => {
     const { device } = await renewed('authenticated');
     await device.enroll();
     expect(await rowOf(device)).toMatchObject({ is_enrolled: true });

@@ -68,7 +68,7 @@ describe('the log of a message that is refused', () => {
     expect(line).not.toHaveProperty('udid');
   });
 
-  it('names whose certificate nobody here issued, by what the message says', async () => {
+  it('names the ids that the message claims when the certificate is of an unknown CA', async () => {
     const device = await createTestDevice(app);
     const keys = await generateRsaKeyPair(2048);
     const certificate = parseCertificate(
@@ -93,7 +93,7 @@ describe('the log of a message that is refused', () => {
     });
   });
 
-  it('is one line for what can not be read at all', async () => {
+  it('is one line for a message that cannot be read', async () => {
     const device = await createTestDevice(app);
     const line = await lineOf(() => device.send(Buffer.from('no plist')));
     expect(line).toMatchObject({ status: 400, fingerprint: fingerprintOf(device) });

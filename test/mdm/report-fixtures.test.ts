@@ -113,7 +113,7 @@ describe('a captured report', () => {
     },
   );
 
-  it('comes in by the Express door, too', async () => {
+  it('is accepted by the Express app alone, too', async () => {
     const expected = EXPECTED['SecurityInfo.ios-11.3.1.plist'] as ExpectedReport;
     const device = await deviceWith(expected);
     const before = await deviceFacts(expected.udid);

@@ -72,7 +72,7 @@ describe('an unlock token', () => {
     expect((await secretsOf('unlock_token')).at(-1)).toBe('second');
   });
 
-  it('goes out in ClearPasscode, whose stored payload is sealed and masked in the API', async () => {
+  it('is sent in ClearPasscode, whose stored payload is sealed and masked in the API', async () => {
     const token = randomBytes(48);
     await device.enroll({}, { UnlockToken: token });
     const id = await deviceId();
@@ -120,7 +120,7 @@ describe('a bootstrap token', () => {
     expect(await secretsOf('bootstrap_token')).toEqual(['old', 'new', '']);
   });
 
-  it('of a former enrollment is not sent to the next one', async () => {
+  it('that belongs to a former enrollment is not sent to the next one', async () => {
     await device.enroll();
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('former') });
     await device.checkOut();

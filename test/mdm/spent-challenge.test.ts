@@ -54,7 +54,7 @@ describe('the challenge of a certificate', () => {
     expect(await spentAt(device)).toEqual(first);
   });
 
-  it('is not spent where another device than the one renewed comes with it', async () => {
+  it('is not spent by a device other than the one renewed', async () => {
     const old = await createDueDevice(app, await newDevice());
     await runRenewals(app);
     const offered = await fetchCommand(old, 'InstallProfile');
@@ -71,7 +71,7 @@ describe('the challenge of a certificate', () => {
     await expectUnspent(device);
   });
 
-  it('keeps out who authenticates with what SCEP is replacing at this moment', async () => {
+  it('refuses an Authenticate whose certificate SCEP is replacing at that moment', async () => {
     const [device, newer] = [await newDevice(), await newDevice()];
     const { knex } = app.db;
     const idOf = ({ certificate: { fingerprint } }: TestDevice) =>

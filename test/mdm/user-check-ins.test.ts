@@ -28,7 +28,7 @@ const users = () => app.db.knex('device_users').where({ device_id: deviceId }).o
 const logIn = (fields: Fields = {}) =>
   device.checkIn('TokenUpdate', { ...ANNA, ...TOKEN, ...fields });
 
-describe('UserAuthenticate where users are let in', () => {
+describe('UserAuthenticate where users may sign in', () => {
   it('is answered with an empty challenge, then with nothing, and stores nothing', async () => {
     const before = await dumpRows(app.db);
     const first = await device.checkIn('UserAuthenticate', ANNA);
@@ -41,13 +41,13 @@ describe('UserAuthenticate where users are let in', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('of a device that is not enrolled is refused', async () => {
+  it('is refused from a device that is not enrolled', async () => {
     const outsider = await createTestDevice(app);
     await outsider.authenticate();
     expect((await outsider.checkIn('UserAuthenticate', ANNA)).status).toBe(403);
   });
 
-  it('under the id of another device is refused', async () => {
+  it('is refused with the id of another device', async () => {
     const other = await (await createTestDevice(app)).enroll();
     const reply = await device.as(other.ids).checkIn('UserAuthenticate', ANNA);
     expect([reply.status, reply.body.length]).toEqual([403, 0]);
@@ -55,7 +55,7 @@ describe('UserAuthenticate where users are let in', () => {
 });
 
 describe('a TokenUpdate of a user', () => {
-  it('under the id of another device is refused and changes nothing', async () => {
+  it('is refused with the id of another device and changes nothing', async () => {
     const other = await (await createTestDevice(app)).enroll();
     const before = await dumpRows(app.db);
     const reply = await device.as(other.ids).checkIn('TokenUpdate', { ...ANNA, ...TOKEN });
@@ -63,14 +63,14 @@ describe('a TokenUpdate of a user', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('whose Token is no base64 is refused', async () => {
+  it('is refused when its Token is not base64', async () => {
     const name = 'TokenUpdate.macos-10.11-user.bad-base64.plist';
     const reply = await device.send(fixture(`checkin/${name}`));
     expect([reply.status, reply.body.length]).toEqual([400, 0]);
     expect(await users()).toEqual([]);
   });
 
-  it('of one who waits for it brings UserConfigured, once', async () => {
+  it('queues UserConfigured once for a user who waits for it', async () => {
     await logIn({ AwaitingConfiguration: true });
     await logIn({ AwaitingConfiguration: true });
     const [anna] = await users();
@@ -98,13 +98,13 @@ describe('a TokenUpdate of a user', () => {
     expect(next?.command).toEqual({ RequestType: 'UserConfigured' });
   });
 
-  it('of one who does not wait brings nothing', async () => {
+  it('queues nothing for a user who does not wait', async () => {
     await logIn();
     expect(await app.db.knex('commands')).toEqual([]);
     expect(await users()).toMatchObject([{ awaiting_configuration: null }]);
   });
 
-  it('asks for a push of the user at the first token and where something waits', async () => {
+  it('requests a push for the user with the first token and when a command waits', async () => {
     const pushes = app.db.knex('user_pushes');
     await logIn();
     const [{ id }] = await users();
@@ -121,7 +121,7 @@ describe('a TokenUpdate of a user', () => {
     expect(await pushes.clone().pluck('device_user_id')).toEqual([id]);
   });
 
-  it('after the user has left begins anew', async () => {
+  it('begins a new enrollment after the user has left', async () => {
     await logIn({ AwaitingConfiguration: true });
     await device.checkOut(ANNA);
     expect(await users()).toMatchObject([
@@ -133,7 +133,7 @@ describe('a TokenUpdate of a user', () => {
     ]);
   });
 
-  it('of one too many takes the place of one who has left, longest ago', async () => {
+  it('over the limit replaces the user who left longest ago', async () => {
     await app.db.knex.raw(
       `insert into device_users (device_id, user_key, is_enrolled, last_seen)
        select ?, 'u' || n, n <> 5 and n <> 7, now() - n * interval '1 minute'

@@ -26,7 +26,7 @@ const rowOf = (uuid: string) => world.rowOf(uuid);
 const statusesOf = (...uuids: string[]) => world.statusesOf(...uuids);
 
 describe('the queues of a device and of its users', () => {
-  it('are apart: each caller gets its own commands and no others', async () => {
+  it('are separate: each caller gets only its own commands', async () => {
     const [own, annas, bens] = [await queue(null), await queue(anna), await queue(ben)];
     expect(uuidIn(await device.idle(BEN))).toBe(bens);
     expect(uuidIn(await device.idle())).toBe(own);
@@ -37,7 +37,7 @@ describe('the queues of a device and of its users', () => {
     expect(await rowOf(annas)).toMatchObject({ device_id: deviceId, device_user_id: anna });
   });
 
-  it('a NotNow of one touches none of the others', async () => {
+  it('a NotNow in one queue affects no other queue', async () => {
     const [own, annas, bens] = [await queue(null), await queue(anna), await queue(ben)];
     await device.idle(ANNA);
     const second = await queue(anna);
@@ -60,14 +60,17 @@ describe('the queues of a device and of its users', () => {
     ['the other user', BEN],
     ['the device', {}],
     ['a user who was never seen', { UserID: randomUUID() }],
-  ])('a report of %s for a command of a user settles nothing and is kept', async (_who, ids) => {
-    const annas = await queue(anna);
-    await device.idle(ANNA);
-    expect(uuidIn(await device.report(annas, 'Acknowledged', ids))).toBeUndefined();
-    expect(await rowOf(annas)).toMatchObject({ status: 'Sent', result: null });
-    const kept = await app.db.knex('unknown_reports').where({ command_uuid: annas });
-    expect(kept).toMatchObject([{ user_key: ids.UserID ?? null, status: 'Acknowledged' }]);
-  });
+  ])(
+    'a report of %s for a command of a user changes no command and is stored',
+    async (_who, ids) => {
+      const annas = await queue(anna);
+      await device.idle(ANNA);
+      expect(uuidIn(await device.report(annas, 'Acknowledged', ids))).toBeUndefined();
+      expect(await rowOf(annas)).toMatchObject({ status: 'Sent', result: null });
+      const kept = await app.db.knex('unknown_reports').where({ command_uuid: annas });
+      expect(kept).toMatchObject([{ user_key: ids.UserID ?? null, status: 'Acknowledged' }]);
+    },
+  );
 
   it('a report that comes twice is harmless', async () => {
     const annas = await queue(anna);
@@ -104,7 +107,7 @@ describe('the queues of a device and of its users', () => {
     expect(await statusesOf(own, annas, bens)).toEqual(['Expired', 'Expired', 'Sent']);
   });
 
-  it('what a user reports is stored and says nothing of the device', async () => {
+  it('the report of a user is stored and does not change the device', async () => {
     const installed = {
       ProfileList: [{ PayloadIdentifier: 'of.anna', PayloadUUID: randomUUID() }],
     };
@@ -131,7 +134,7 @@ describe('the queues of a device and of its users', () => {
     expect(await statusesOf(annas)).toEqual(['Acknowledged']);
   });
 
-  it('users of many devices who call at once get what is theirs', async () => {
+  it('users of many devices who call at once get their own commands', async () => {
     const worlds = await Promise.all(Array.from({ length: 12 }, () => UserWorld.create(app)));
     const expected: string[] = [];
     for (const each of worlds) {

@@ -41,7 +41,7 @@ describe('a user', () => {
     expect(app.box.open(rows[0].sealed_push, identity).toString()).toContain('magic of a user');
   });
 
-  it('of a Shared iPad, known by the short name, gets commands', async () => {
+  it('on a Shared iPad gets commands by the short name', async () => {
     const shared = { UserID: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
     const carla = { ...shared, UserShortName: 'carla@example.com' };
     const dora = { ...shared, UserShortName: 'dora@example.com' };
@@ -50,14 +50,14 @@ describe('a user', () => {
     expect(uuidIn(await device.idle({ ...shared, UserShortName: 'Carla@Example.com' }))).toBe(hers);
   });
 
-  it('of a user enrollment, known by EnrollmentUserID, gets commands', async () => {
+  it('in a user enrollment gets commands by EnrollmentUserID', async () => {
     world = await UserWorld.create(app, { EnrollmentID: randomUUID() });
     const hers = await queue(await world.logIn({ EnrollmentUserID: 'E-1' }));
     expect(uuidIn(await world.device.idle())).toBeUndefined();
     expect(uuidIn(await world.device.idle({ EnrollmentUserID: 'e-1' }))).toBe(hers);
   });
 
-  it('who checks out loses what waits for him; the others keep theirs', async () => {
+  it('who checks out loses the waiting commands; other users keep theirs', async () => {
     const [own, annas, bens] = [await queue(null), await queue(anna), await queue(ben)];
     await device.checkOut(ANNA);
     expect(await statusesOf(own, annas, bens)).toEqual(['Queued', 'Cancelled', 'Queued']);
@@ -74,8 +74,8 @@ describe('a user', () => {
   });
 });
 
-describe('what ends an enrollment ends both queues', () => {
-  it('Authenticate with another certificate', async () => {
+describe('both queues end with the enrollment', () => {
+  it('by an Authenticate with another certificate', async () => {
     const all = [await queue(null), await queue(anna), await queue(ben)];
     const other = device.with(issueIdentity(app.authority, await deviceKeys()));
     expect((await other.authenticate(MAC)).status).toBe(200);
@@ -87,7 +87,7 @@ describe('what ends an enrollment ends both queues', () => {
     expect(uuidIn(await other.idle(ANNA))).toBeUndefined();
   });
 
-  it("the device's CheckOut", async () => {
+  it("by the device's CheckOut", async () => {
     const all = [await queue(null), await queue(anna)];
     await device.checkOut();
     expect(await statusesOf(...all)).toEqual(['Cancelled', 'Cancelled']);

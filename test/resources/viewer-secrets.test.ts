@@ -90,7 +90,7 @@ describe('the parameters of InstallProfile', () => {
     });
   });
 
-  it('have the size alone where the profile can not be read', async () => {
+  it('have the size alone where the profile cannot be read', async () => {
     const id = await queue('InstallProfile', {
       Payload: Buffer.from('<plist/').toString('base64'),
     });

@@ -106,7 +106,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(types.slice(-2)).toEqual(['ProvisioningProfileList', 'DeviceConfigured']);
   });
 
-  it('is not let go while a profile that it has put off is left', async () => {
+  it('is not released while a deferred profile is left', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -124,7 +124,7 @@ describe('a device that waits in Setup Assistant', () => {
   });
 
   it.each(['Error', 'CommandFormatError'])(
-    'is let go though a profile failed (%s), with the reason',
+    'is released though a profile failed (%s), with the reason',
     async (status) => {
       const { device, links } = await createRecord(app, 'group');
       const identifier = await assignProfile(app, links);
@@ -167,7 +167,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
   });
 
-  it('is let go though a profile can not be read any more', async () => {
+  it('is released though a profile cannot be read any more', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await app.db.knex('profile_versions').update({ sealed_content: Buffer.from('spoilt') });
@@ -226,7 +226,7 @@ describe('a device that waits and that nothing proves to be the one it says', ()
   it.each([
     ['an anonymous profile', (given: TestApp) => createTestDevice(given)],
     ['an exchange over the air', (given: TestApp) => overTheAir(given)],
-  ])('(%s) is let go without any profile, with the reason', async (_by, create) => {
+  ])('(%s) is released without any profile, with the reason', async (_by, create) => {
     const { device, links } = await createRecord(app, 'both', create);
     await assignProfile(app, links);
     await device.enroll({}, WAITING);

@@ -47,13 +47,13 @@ async function commandOf(device: TestDevice, request_type: string) {
 }
 
 describe('a device that waits for too long', () => {
-  it('is let go before its time is over by nobody', async () => {
+  it('is not released before its time is over', async () => {
     const device = await createBusyDevice();
     expect(await runSetups(app)).toEqual([]);
     expect(await carryOut(device, putOff)).toEqual(['InstallProfile']);
   });
 
-  it('is let go and pushed, with the reason, and gets its profile later', async () => {
+  it('is released and pushed, with the reason, and gets its profile later', async () => {
     const device = await createBusyDevice();
     await app.db.knex('device_pushes').delete();
     await letTimePass(app, device);
@@ -222,7 +222,7 @@ describe('after a crash', () => {
     expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
   });
 
-  it('a setup that can not begin leaves the check-in answered, and begins later', async () => {
+  it('a setup that cannot begin leaves the check-in answered, and begins later', async () => {
     await app.db.knex.raw('alter table device_setups rename to hidden');
     const device = await createTestDevice(app);
     await device.authenticate();

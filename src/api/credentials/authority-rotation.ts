@@ -14,7 +14,7 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface AuthorityRotationDeps {
-  engine: ApiContext;
+  api: ApiContext;
   authorityRotations: AuthorityRotations;
   /** After the commit, so that this process issues by the new CA at once. */
   onAuthoritiesChange: () => Promise<void>;
@@ -22,7 +22,7 @@ export interface AuthorityRotationDeps {
 
 const ROTATION = { action: 'ca_certificates.rotate', targetType: 'certificates' };
 
-/** A new CA of ours takes over, with its line of audit, in the caller's transaction. */
+/** Makes a new CA of this server the signing one and audits that, in the caller's transaction. */
 export async function rotateAudited(
   trx: Transaction,
   rotations: AuthorityRotations,
@@ -41,8 +41,8 @@ function detailsOf({ made, former }: Rotation) {
 
 /** Creates a new CA that issues the identities of devices from then on. */
 export function authorityRotationRoutes(deps: AuthorityRotationDeps): ApiRoute[] {
-  const { engine, authorityRotations, onAuthoritiesChange } = deps;
-  const rotate = action(engine, {
+  const { api, authorityRotations, onAuthoritiesChange } = deps;
+  const rotate = action(api, {
     method: 'POST',
     path: '/ca_certificates/rotate',
     operationId: 'rotateCaCertificate',
@@ -72,7 +72,7 @@ export function authorityRotationRoutes(deps: AuthorityRotationDeps): ApiRoute[]
         targetId: id,
         ids: id,
         details: detailsOf(rotation),
-        location: `${engine.basePath}/certificates/${id}`,
+        location: `${api.basePath}/certificates/${id}`,
         afterCommit: onAuthoritiesChange,
       };
     },

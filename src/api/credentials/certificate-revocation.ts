@@ -10,7 +10,7 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface CertificateRevocationDeps {
-  engine: ApiContext;
+  api: ApiContext;
   /** Called once a change to the CAs is committed. */
   onAuthoritiesChange: () => Promise<void>;
   tlsUse?: TlsUse;
@@ -23,8 +23,8 @@ const reason = z
 
 /** Revokes a certificate, which can't be undone. */
 export function certificateRevocationRoutes(deps: CertificateRevocationDeps): ApiRoute[] {
-  const { engine, onAuthoritiesChange, tlsUse } = deps;
-  const revocation = action(engine, {
+  const { api, onAuthoritiesChange, tlsUse } = deps;
+  const revocation = action(api, {
     method: 'POST',
     path: '/certificates/{id}/revoke',
     operationId: 'revokeCertificate',

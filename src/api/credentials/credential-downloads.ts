@@ -17,7 +17,7 @@ import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface CredentialDownloadDeps {
   db: Database;
-  engine: ApiContext;
+  api: ApiContext;
   credentialFiles: CredentialFiles;
 }
 
@@ -136,7 +136,7 @@ function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
     answers: [fileAnswer('The key as a file.', ['application/x-pem-file', 'application/pkcs8'])],
     errors: [400, 404],
     handlers: [downloadKey(deps)],
-    onError: auditRefusals(deps.engine, KEY_DOWNLOAD),
+    onError: auditRefusals(deps.api, KEY_DOWNLOAD),
   };
 }
 

@@ -12,7 +12,7 @@ import {
 import { type Credential, EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 import { PLACEHOLDER_TOPIC } from '../../pki/push-certificates/push-topic.js';
 import type { TlsCaveat } from '../../pki/tls/tls-caveats.js';
-import { depAccountWarning, doubleAccountWarning } from './dep-account-warnings.js';
+import { depAccountWarning, duplicateAccountWarning } from './dep-account-warnings.js';
 
 export type CredentialWarning = Advice;
 
@@ -27,14 +27,14 @@ export interface CredentialFacts {
   blocked: BlockedTopic[];
   /** With which devices enroll now. */
   enrollmentTopic: string | undefined;
-  /** Processes that cannot push, the first in trouble first. */
-  troubled: ProcessWithPushFailure[];
+  /** Processes that cannot push, the earliest first. */
+  pushFailures: ProcessWithPushFailure[];
   config: Pick<Config, 'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost'>;
   /** Of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
   /** Accounts of Apple's enrollment program. */
-  troubledAccounts: FailingAccount[];
-  doubleAccounts: DuplicateAccounts[];
+  failingAccounts: FailingAccount[];
+  duplicateAccounts: DuplicateAccounts[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }
@@ -50,14 +50,14 @@ function isUsable(status: Credential['status']): boolean {
   return status === 'ok' || status === 'expiring';
 }
 
-/** Everything that keeps devices from being reached, now or soon, or lets the wrong ones in. */
+/** Everything that keeps devices from being reached, now or soon, or admits the wrong ones. */
 export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] {
   return [
     ...pushCertificateWarnings(facts),
-    ...troubleWarnings(facts),
+    ...pushFailureWarnings(facts),
     ...facts.credentials.flatMap((credential) => lifeWarning(credential, facts)),
-    ...facts.troubledAccounts.map(depAccountWarning),
-    ...facts.doubleAccounts.map(doubleAccountWarning),
+    ...facts.failingAccounts.map(depAccountWarning),
+    ...facts.duplicateAccounts.map(duplicateAccountWarning),
     ...facts.blocked.map(blockedWarning),
     ...refusedWarning(facts),
     ...heldWarning(facts),
@@ -85,10 +85,10 @@ function pushCertificateWarnings(facts: CredentialFacts): CredentialWarning[] {
     warnings.push({ code: 'several_push_topics', detail });
   }
   // The lab issues its own.
-  const odd = facts.config.lab ? [] : credentials.flatMap(pushCertificateAdvice);
+  const advice = facts.config.lab ? [] : credentials.flatMap(pushCertificateAdvice);
   return [
     ...warnings,
-    ...odd,
+    ...advice,
     ...unreachable.map((topic) => unreachableWarning(topic, credentials)),
   ];
 }
@@ -105,7 +105,7 @@ function unreachableWarning(
   return { code: 'devices_without_push_certificate', detail };
 }
 
-/** No certificate can come for the placeholder; one of another topic may be stored elsewhere. */
+/** No certificate can exist for the placeholder; one of another topic may be stored elsewhere. */
 function mismatchWarning({ topic, count }: TopicCount): CredentialWarning {
   const isPlaceholder = topic === PLACEHOLDER_TOPIC;
   const cause = isPlaceholder
@@ -124,15 +124,15 @@ function mismatchWarning({ topic, count }: TopicCount): CredentialWarning {
 }
 
 /** One for each reason. */
-function troubleWarnings({ troubled, config }: CredentialFacts): CredentialWarning[] {
-  const reasons = new Set(troubled.map(({ why }) => why));
+function pushFailureWarnings({ pushFailures, config }: CredentialFacts): CredentialWarning[] {
+  const reasons = new Set(pushFailures.map(({ why }) => why));
   return [...reasons].map((reason) => {
-    const members = troubled.filter(({ why }) => why === reason);
-    return { code: 'push_service_unreachable', detail: troubleDetail(reason, members, config) };
+    const members = pushFailures.filter(({ why }) => why === reason);
+    return { code: 'push_service_unreachable', detail: pushFailureDetail(reason, members, config) };
   });
 }
 
-function troubleDetail(
+function pushFailureDetail(
   why: string,
   members: ProcessWithPushFailure[],
   { lab, apnsHost }: CredentialFacts['config'],

@@ -82,13 +82,13 @@ const CREDENTIALS = {
   }),
 };
 
-/** A process that has been silent for so long is taken for dead. */
+/** A process that has not reported for so long counts as dead. */
 const SILENT_MS = 30_000;
 
 /** So many syncs that failed, or did not begin, are worth a warning. */
 const MISSED_SYNCS = 3;
 
-/** The place where an admin looks when devices do not come. */
+/** Where an admin looks when devices do not connect. */
 export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): ApiRoute[] {
   const read: RequestHandler = async (req, res) => {
     const document = documentOf(await readFacts(deps), basePath);
@@ -124,22 +124,30 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
   const ending = { days: EXPIRING_DAYS, most: COUNTED_AT_MOST + 1 };
   const { lab: isLabOn, depSyncInterval: interval } = config;
   const staleAfter = interval && MISSED_SYNCS * interval;
-  const [troubled, enrollmentTopic, unreachable, refused, held, blocked, identities, ...accounts] =
-    await Promise.all([
-      processesWithPushFailure(db, SILENT_MS),
-      readPushTopic(db.knex),
-      countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
-      countRefusedDevices(db.knex),
-      countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
-      blockedTopics(db),
-      countEndingIdentities(db.knex, ending),
-      listFailingAccounts(db.knex, { isLabOn, staleAfter }),
-      listDuplicateAccounts(db.knex, { isLabOn }),
-    ]);
-  const [troubledAccounts, doubleAccounts] = accounts;
+  const [
+    pushFailures,
+    enrollmentTopic,
+    unreachable,
+    refused,
+    held,
+    blocked,
+    identities,
+    ...accounts
+  ] = await Promise.all([
+    processesWithPushFailure(db, SILENT_MS),
+    readPushTopic(db.knex),
+    countDevicesOfOtherTopics(db.knex, usableTopics(credentials)),
+    countRefusedDevices(db.knex),
+    countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
+    blockedTopics(db),
+    countEndingIdentities(db.knex, ending),
+    listFailingAccounts(db.knex, { isLabOn, staleAfter }),
+    listDuplicateAccounts(db.knex, { isLabOn }),
+  ]);
+  const [failingAccounts, duplicateAccounts] = accounts;
   return {
     credentials,
-    troubled,
+    pushFailures,
     enrollmentTopic,
     unreachable,
     refused,
@@ -148,8 +156,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     config,
     tlsCaveats,
     identities,
-    troubledAccounts,
-    doubleAccounts,
+    failingAccounts,
+    duplicateAccounts,
   };
 }
 

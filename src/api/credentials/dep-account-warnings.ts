@@ -1,11 +1,11 @@
 import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { Advice } from '../../pki/credentials/credential-advice.js';
 
-const SAID = new Set(['ok', 'unconfirmed']);
+const NO_FAILURE = new Set(['ok', 'unconfirmed']);
 
 const WHAT: Record<string, string> = {
   terms_not_signed: "somebody has to accept Apple's new terms",
-  token_rejected: 'Apple does not take its token',
+  token_rejected: 'Apple rejects its token',
   token_expired: 'its token has expired',
   throttled: 'Apple asks to wait',
   unreachable: "Apple's service cannot be reached",
@@ -20,7 +20,8 @@ function sentence(text: string | null): string {
 export function depAccountWarning(account: FailingAccount): Advice {
   const { id, name, status, status_text, status_advice } = account;
   const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;
-  if (SAID.has(status)) return { code: 'dep_account_not_synced', detail: unsynced(account, who) };
+  if (NO_FAILURE.has(status))
+    return { code: 'dep_account_not_synced', detail: unsynced(account, who) };
   const what = WHAT[status] ?? 'Apple answers what is not understood here';
   const words = status_text === null ? '' : ` Apple says: ${JSON.stringify(status_text)}.`;
   return {
@@ -30,11 +31,11 @@ export function depAccountWarning(account: FailingAccount): Advice {
 }
 
 /** One server of Apple's in several accounts. */
-export function doubleAccountWarning({ ids, name }: DuplicateAccounts): Advice {
+export function duplicateAccountWarning({ ids, name }: DuplicateAccounts): Advice {
   const server = name === null ? '' : ` ${JSON.stringify(name)}`;
   const detail =
     `The accounts ${ids.join(' and ')} of Apple's device enrollment are of the same server${server} at ` +
-    'Apple: each lists its devices, and gives them its own default profiles. Delete all but one ' +
+    'Apple: each lists its devices, and assigns them its own default profile. Delete all but one ' +
     '(DELETE /api/v1/dep/accounts/{id}).';
   return { code: 'dep_account_duplicate', detail };
 }

@@ -35,14 +35,14 @@ function downloadRequest({ db, pushCertificateRequests }: PushCertificateDeps): 
   };
 }
 
-/** What Apple's portal for push certificates takes. */
+/** The file that Apple's portal for push certificates accepts. */
 export function pushCertificateRoutes(deps: PushCertificateDeps): ApiRoute[] {
   const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
   const GET: ApiOperation = {
     operationId: 'downloadPushCertificateRequest',
     summary: 'Download a request for a push certificate, signed for Apple',
     description:
-      'The signing request (purpose `mdm.pushcert`) as identity.apple.com/pushcert takes it: a ' +
+      'The signing request (purpose `mdm.pushcert`) as identity.apple.com/pushcert accepts it: a ' +
       'property list in base64 with the request, its signature by the stored vendor certificate ' +
       '(purpose `mdm.vendor`) and the certificates up to the root. 409 `no_vendor_certificate` says ' +
       'what is missing, and the ways without one. Each download is audited.',

@@ -5,7 +5,7 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface DepDeviceRouteDeps {
-  engine: ApiContext;
+  api: ApiContext;
   depDeviceActions: DepDeviceActions;
 }
 
@@ -25,23 +25,23 @@ const DISOWN = z.strictObject({
     .describe('The serial number of one device; of several `disown <number> devices forever`.'),
 });
 
-function disown({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
-  return action(engine, {
+function disown({ api, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
+  return action(api, {
     method: 'POST',
     path: '/dep/devices/disown',
     operationId: 'disownDevices',
     tag: TYPE,
     role: 'admin',
-    summary: 'Give devices up for good',
+    summary: 'Disown devices for good',
     description:
-      'Has Apple take the devices out of the organization, by a job. **Nobody can undo it**: only ' +
-      'the seller of a device can bring it back. So `confirm` has to be typed (422 ' +
-      '`confirmation_mismatch` says what). All of them have to be listed by one account: 404 names ' +
+      'A job removes the devices from the organization at Apple. **This cannot be undone**: only ' +
+      'the seller of a device can add it again. So `confirm` is required (422 ' +
+      '`confirmation_mismatch` says what to send). One account must list all of them: 404 names ' +
       'those that none lists, 409 `other_dep_account` those of others. 409 `in_use` for enrolled ' +
-      'devices and 409 `conflict` for those that an upload to Apple is under way for, without `force=true`. ' +
-      "What came of each stands in its `disown_result`: requested, sent, then a word of Apple's " +
-      '(SUCCESS, NOT_ACCESSIBLE, FAILED); `refused` where Apple did nothing (see `last_error`; ask ' +
-      'again), `no_answer` where nobody knows: it is never repeated, the next sync shows it.',
+      'devices and 409 `conflict` during an upload to Apple for one of them, without `force=true`. ' +
+      "Each device's `disown_result` is requested, sent, then Apple's result (SUCCESS, " +
+      'NOT_ACCESSIBLE, FAILED); `refused` where Apple did nothing (see `last_error`; send it again), ' +
+      '`no_answer` where the result is unknown: it is never repeated, the next sync shows it.',
     flags: { force: { description: 'Disown enrolled devices too.' } },
     body: {
       attributes: DISOWN,
@@ -69,8 +69,8 @@ const LOCK = z.strictObject({
   lost_message: z.string().max(1_000).optional().describe('What the locked device shows.'),
 });
 
-function lockActivation({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
-  return action(engine, {
+function lockActivation({ api, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
+  return action(api, {
     method: 'POST',
     path: '/dep/devices/{id}/activation_lock',
     operationId: 'lockActivation',
@@ -78,10 +78,10 @@ function lockActivation({ engine, depDeviceActions }: DepDeviceRouteDeps): ApiRo
     role: 'admin',
     summary: 'Turn the activation lock of a device on',
     description:
-      'Makes a bypass code, keeps it with the secrets of the device and then has Apple lock it, by a ' +
-      'job. `meta` names the code: POST /devices/{device_id}/secrets/{secret_id}/reveal shows it as it ' +
-      'is typed on the device, as does any former one. The code is kept whatever Apple answers. What ' +
-      "came of it is `activation_lock_result`: requested, then Apple's word, `refused` (see " +
+      'Makes a bypass code, stores it with the secrets of the device and has Apple lock the device by ' +
+      'a job. `meta` names the code: POST /devices/{device_id}/secrets/{secret_id}/reveal shows it, and ' +
+      'any former one, as typed on the device. The code is kept whatever Apple answers. ' +
+      "`activation_lock_result` is requested, then Apple's result, `refused` (see " +
       '`last_error`) or `no_answer`. 409 `conflict` for a device that Apple does not list or that has ' +
       'no record yet, and without `force=true` for one that is locked already: another code is of no ' +
       'use while Apple knows the former one.',

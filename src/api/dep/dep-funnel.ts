@@ -13,7 +13,7 @@ import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface DepFunnelRouteDeps {
   db: Database;
-  engine: ApiContext;
+  api: ApiContext;
 }
 
 const count = z.int().min(0);
@@ -45,16 +45,16 @@ const FUNNEL = {
   }),
 };
 
-/** How far the devices of an account have come. */
+/** Counts the devices of an account by stage. */
 export function depFunnelRoutes(deps: DepFunnelRouteDeps): ApiRoute[] {
   const GET: ApiOperation = {
     operationId: 'readDepFunnel',
     tag: 'dep_accounts',
     role: 'viewer',
-    summary: 'Count the devices of an account by how far they have come',
+    summary: 'Count the devices of an account by stage',
     description:
       'From unassigned by assigned (Apple has a profile for it), pushed (the device has fetched ' +
-      'it) and contacted (it has asked this server) to enrolled. `/dep/devices` lists them: ' +
+      'it) and contacted (it has called this server) to enrolled. `/dep/devices` lists them: ' +
       '`?filter[stage]=assigned`.',
     answers: [
       {
@@ -69,13 +69,13 @@ export function depFunnelRoutes(deps: DepFunnelRouteDeps): ApiRoute[] {
   return [{ path: '/dep/accounts/{id}/funnel', methods: { GET } }];
 }
 
-async function answer({ db, engine }: DepFunnelRouteDeps, req: Request, res: Response) {
+async function answer({ db, api }: DepFunnelRouteDeps, req: Request, res: Response) {
   const id = pathId(req, 'id', 'dep_accounts');
   const funnel = await readFunnel(db, id).catch((error: unknown) => {
     throw toAppError(error);
   });
   if (funnel === undefined) throw notFound(`dep_accounts ${id}`);
-  sendAnswer(req, res, { status: 200, document: documentOf(funnel, id, engine.basePath) });
+  sendAnswer(req, res, { status: 200, document: documentOf(funnel, id, api.basePath) });
 }
 
 function documentOf(funnel: DepFunnel, id: number, basePath: string): Document {

@@ -4,13 +4,13 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface DepSyncDeps {
-  engine: ApiContext;
+  api: ApiContext;
   services: { dep: DepAdministration };
 }
 
 /** Requests a sync of an account; the server also starts them by DEP_SYNC_INTERVAL. */
-export function depSyncRoutes({ engine, services }: DepSyncDeps): ApiRoute[] {
-  const sync = action(engine, {
+export function depSyncRoutes({ api, services }: DepSyncDeps): ApiRoute[] {
+  const sync = action(api, {
     method: 'POST',
     path: '/dep/accounts/{id}/sync',
     operationId: 'syncDepAccount',
@@ -18,7 +18,7 @@ export function depSyncRoutes({ engine, services }: DepSyncDeps): ApiRoute[] {
     role: 'operator',
     summary: 'Sync the devices of an account with Apple now',
     description:
-      'Asks Apple in the background for what has changed; how far it is shows on the account ' +
+      'Asks Apple in the background for what has changed; its progress shows on the account ' +
       '(`sync_state`, `sync_pages`, `sync_devices`, then `sync_finished_at` or `sync_error`). It is ' +
       'asked every DEP_SYNC_INTERVAL anyway. With `full=true` all devices are read anew, and those ' +
       'that Apple no longer lists are marked as removed. 409 `no_dep_account` for an account ' +

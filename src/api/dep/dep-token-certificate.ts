@@ -10,7 +10,7 @@ import { auditRefusals } from '../audit-refusals.js';
 import { integerParameter, refuseOthers } from '../request-parts.js';
 
 export interface TokenCertificateDeps {
-  engine: ApiContext;
+  api: ApiContext;
   depTokenService: Pick<DepTokens, 'makeCertificate'>;
 }
 
@@ -27,8 +27,8 @@ export function tokenCertificateOperations(deps: TokenCertificateDeps): ApiRoute
     description:
       'Makes a key pair and a self-signed certificate (RSA 2048, 5 years), to be uploaded at Apple ' +
       'Business Manager or Apple School Manager, which encrypts the server token to it. The key stays ' +
-      'here, sealed. Nothing that is in use is touched before the token comes: each download makes ' +
-      'another pair. With `account` the token is to renew that account. Each download is audited.',
+      'here, sealed. Nothing that is in use changes before the token is uploaded: each download ' +
+      'makes another pair. With `account` the token will renew that account. Downloads are audited.',
     tag: 'dep_accounts',
     role: 'admin',
     parameters: [
@@ -42,14 +42,14 @@ export function tokenCertificateOperations(deps: TokenCertificateDeps): ApiRoute
     answers: [{ status: 200, description, content: [{ mediaType: TYPE, schema }] }],
     errors: [400, 404, 422],
     handlers: [download(deps)],
-    onError: auditRefusals(deps.engine, AUDITED),
+    onError: auditRefusals(deps.api, AUDITED),
   };
   const GET = { ...operation, operationId: 'downloadDepCertificateByGet', changesState: true };
   return { GET, POST: { ...operation, operationId: 'downloadDepCertificate' } };
 }
 
 function download(deps: TokenCertificateDeps): RequestHandler {
-  const { engine, depTokenService } = deps;
+  const { api, depTokenService } = deps;
   return async (req, res) => {
     refuseOthers(req, ['account']);
     const account = integerParameter(req, 'account');
@@ -60,7 +60,7 @@ function download(deps: TokenCertificateDeps): RequestHandler {
     };
     const context = contextOf(res);
     const idempotency = readIdempotency(req, Buffer.alloc(0));
-    send(res, await performWrite(engine.store, { context, idempotency, work }));
+    send(res, await performWrite(api.store, { context, idempotency, work }));
   };
 }
 

@@ -15,15 +15,17 @@ import { auditRefusals } from '../audit-refusals.js';
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface TokenUploadDeps {
-  engine: ApiContext;
+  api: ApiContext;
   uploads: BodyReader;
   depTokenService: Pick<DepTokens, 'open'>;
 }
 
 const MAX_BYTES = 1024 * 1024;
 const TYPES = [
-  ...['application/pkcs7-mime', 'application/x-pkcs7-mime'],
-  ...['application/octet-stream', 'text/plain'],
+  'application/pkcs7-mime',
+  'application/x-pkcs7-mime',
+  'application/octet-stream',
+  'text/plain',
 ];
 const TYPE = 'dep_accounts';
 
@@ -54,7 +56,7 @@ function forms(): ApiContent[] {
   ];
 }
 
-/** Takes a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
+/** Stores a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
 export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
   const options = {
@@ -68,12 +70,12 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
     operationId: 'uploadDepToken',
     summary: "Upload a server token of Apple's portal",
     description:
-      'The file as the portal gave it (S/MIME; also bare DER, PEM or base64), as the field `file` of a ' +
-      'form or as the body; at most 1 MiB. It is opened with whichever stored key fits. The same ' +
-      '`consumer_key` renews its account, another one makes another account; where the certificate ' +
-      'was downloaded for an account, that account takes the token, by `force` also the token of ' +
-      'another server at Apple. Apple is asked afterwards whose token it is, and for its devices: the ' +
-      '`status` of the account shows it. What is odd about the token is in `meta.warnings`. Errors ' +
+      'The file as downloaded (S/MIME; also bare DER, PEM or base64), as the field `file` of a ' +
+      'form or as the body; at most 1 MiB. It is decrypted with the stored key that fits. The same ' +
+      '`consumer_key` renews its account, another one creates an account; where the certificate ' +
+      'was downloaded for an account, that account gets the token, with `force` also the token of ' +
+      'another server at Apple. A job then asks Apple whose token it is, and for its devices: the ' +
+      '`status` of the account shows it. `meta.warnings` says what is unusual. Errors ' +
       'name the step that failed: `invalid_smime`, `no_matching_key`, `invalid_token`, ' +
       '`token_expired`, `token_mismatch`. Audited, refusals too.',
     tag: TYPE,
@@ -82,7 +84,7 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
       {
         name: 'force',
         in: 'query',
-        description: 'The account that it is meant for goes over to another server at Apple.',
+        description: 'Moves the account to another server at Apple.',
         schema: { type: 'boolean', default: false },
       },
     ],
@@ -93,12 +95,16 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
     ],
     errors: [400, 409, 413, 415, 422],
     handlers: [checkQuery, fileBody(options), takeToken(deps)],
-    onError: auditRefusals(deps.engine, {
+    onError: auditRefusals(deps.api, {
       action: ACTIONS.created,
       targetType: TYPE,
       codes: [
-        ...(['invalid_smime', 'no_matching_key', 'invalid_token', 'token_expired'] as const),
-        ...(['token_mismatch', 'lab_only'] as const),
+        'invalid_smime',
+        'no_matching_key',
+        'invalid_token',
+        'token_expired',
+        'token_mismatch',
+        'lab_only',
       ],
     }),
   };
@@ -111,43 +117,43 @@ const checkQuery: RequestHandler = (req, _res, next) => {
 };
 
 function takeToken(deps: TokenUploadDeps): RequestHandler {
-  const { engine, depTokenService } = deps;
+  const { api, depTokenService } = deps;
   return async (req, res) => {
     const file = uploadedFile(req);
     const context = contextOf(res);
     const isForced = booleanParameter(req, 'force');
     const token = await depTokenService.open(file);
     const work = async (trx: Transaction): Promise<Answer> => {
-      const taken = await token.store(trx, { isForced, by: context.actor.name });
-      await auditToken(trx, res, taken);
-      return answerWith(deps, trx, { taken, res });
+      const stored = await token.store(trx, { isForced, by: context.actor.name });
+      await auditToken(trx, res, stored);
+      return answerWith(deps, trx, { stored, res });
     };
     const idempotency = readIdempotency(req, file);
-    sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+    sendAnswer(req, res, await performWrite(api.store, { context, idempotency, work }));
   };
 }
 
-function auditToken(trx: Transaction, res: Response, taken: StoredToken): Promise<void> {
+function auditToken(trx: Transaction, res: Response, stored: StoredToken): Promise<void> {
   return writeAudit(trx, {
     context: contextOf(res),
-    action: ACTIONS[taken.outcome],
+    action: ACTIONS[stored.outcome],
     targetType: TYPE,
-    targetId: taken.accountId,
+    targetId: stored.accountId,
     outcome: 'success',
-    ...(taken.outcome === 'unchanged'
+    ...(stored.outcome === 'unchanged'
       ? { details: { unchanged: true } }
-      : { changes: taken.changes }),
+      : { changes: stored.changes }),
   });
 }
 
 async function answerWith(
-  { engine }: TokenUploadDeps,
+  { api }: TokenUploadDeps,
   trx: Transaction,
-  { taken, res }: { taken: StoredToken; res: Response },
+  { stored, res }: { stored: StoredToken; res: Response },
 ): Promise<Answer> {
-  const { accountId, outcome, warnings } = taken;
+  const { accountId, outcome, warnings } = stored;
   const context = contextOf(res);
-  const document = await resourcesDocument(engine, TYPE, { ids: accountId, trx, context });
+  const document = await resourcesDocument(api, TYPE, { ids: accountId, trx, context });
   const answered: Document = { ...document, meta: { ...document.meta, warnings } };
   if (outcome !== 'created') return { status: 200, document: answered };
   const location = (document.data as ResourceObject).links.self ?? '';

@@ -7,7 +7,7 @@ export type DepTokenDeps = TokenCertificateDeps & TokenUploadDeps;
 /** Where these lie: not below /api/v1, but with its rules. */
 export const DEP_BASE = '/dep';
 
-/** How a server token of Apple's portal comes here. */
+/** Download of the certificate for Apple's portal, and upload of its server token. */
 export function depTokenRoutes(deps: DepTokenDeps): ApiRoute[] {
   const base = DEP_BASE;
   return [

@@ -12,7 +12,7 @@ import { type ActionResult, action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface DeviceActionDeps {
-  engine: ApiContext;
+  api: ApiContext;
   actions: DeviceActions;
   renewals: Pick<IdentityRenewals, 'renew'>;
   services: { commands: Pick<CommandAdministration, 'requiresAdmin'> };
@@ -41,8 +41,8 @@ function queued(ids: number | number[]): ActionResult {
   return { ids, details };
 }
 
-function clearPasscode({ engine, actions }: DeviceActionDeps): ApiRoute {
-  return action(engine, {
+function clearPasscode({ api, actions }: DeviceActionDeps): ApiRoute {
+  return action(api, {
     method: 'GET, POST',
     path: '/devices/{id}/clear_passcode',
     operationId: 'clearPasscode',
@@ -50,16 +50,16 @@ function clearPasscode({ engine, actions }: DeviceActionDeps): ApiRoute {
     role: 'operator',
     summary: 'Clear the passcode of a device',
     description:
-      'Queues ClearPasscode with the unlock token that the device has given. 409 `no_unlock_token` ' +
-      'when it has given none in its present enrollment, 422 on a platform without such a command.',
+      'Queues ClearPasscode with the unlock token that the device has sent. 409 `no_unlock_token` ' +
+      'when it has sent none in its present enrollment, 422 on a platform without such a command.',
     answer: COMMAND,
     audit: audited('clear_passcode'),
     run: async (trx, { id }) => queued(await actions.clearPasscode(trx, id)),
   });
 }
 
-function queueInventory({ engine, actions }: DeviceActionDeps): ApiRoute {
-  return action(engine, {
+function queueInventory({ api, actions }: DeviceActionDeps): ApiRoute {
+  return action(api, {
     method: 'GET, POST',
     path: '/devices/inventory/{id}',
     operationId: 'queueInventory',
@@ -87,8 +87,8 @@ const TEST_COMMAND = z.strictObject({
     .describe("Apple's keys; data as a base64 string, a date as an ISO 8601 string."),
 });
 
-function testCommand({ engine, actions, services }: DeviceActionDeps): ApiRoute {
-  return action(engine, {
+function testCommand({ api, actions, services }: DeviceActionDeps): ApiRoute {
+  return action(api, {
     method: 'POST',
     path: '/devices/test/{id}',
     operationId: 'queueTestCommand',
@@ -125,8 +125,8 @@ function requestedCommand({ request_type, parameters = {} }: z.infer<typeof TEST
 }
 
 /** The server also renews identities by itself, in time. */
-function renewIdentity({ engine, renewals }: DeviceActionDeps): ApiRoute {
-  return action(engine, {
+function renewIdentity({ api, renewals }: DeviceActionDeps): ApiRoute {
+  return action(api, {
     method: 'POST',
     path: '/devices/{id}/renew_identity',
     operationId: 'renewIdentity',
@@ -135,7 +135,7 @@ function renewIdentity({ engine, renewals }: DeviceActionDeps): ApiRoute {
     summary: 'Renew the identity of a device now',
     description:
       'Queues InstallProfile with the enrollment profile, by which the device gets a new identity ' +
-      'certificate; its enrollment goes on. Identities are renewed by themselves when a third of ' +
+      'certificate; it stays enrolled. The server renews identities by itself when a third of ' +
       'their life is left. 409 `conflict` while a renewal is under way (naming its command), or when ' +
       'the device is not enrolled or its identity was revoked.',
     answer: COMMAND,

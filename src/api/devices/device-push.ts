@@ -7,7 +7,7 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface DevicePushDeps {
-  engine: ApiContext;
+  api: ApiContext;
   push: Pick<PushService, 'pushByHand'>;
 }
 
@@ -26,8 +26,8 @@ const PUSH = {
 };
 
 /** Pushes a device now and shows what Apple's push service answered. */
-export function devicePushRoutes({ engine, push }: DevicePushDeps): ApiRoute[] {
-  const pushNow = action(engine, {
+export function devicePushRoutes({ api, push }: DevicePushDeps): ApiRoute[] {
+  const pushNow = action(api, {
     method: 'POST',
     path: '/devices/{id}/push',
     operationId: 'pushDevice',
@@ -36,11 +36,11 @@ export function devicePushRoutes({ engine, push }: DevicePushDeps): ApiRoute[] {
     summary: 'Push a device now',
     description:
       "Asks the device to fetch its commands, and shows Apple's answer, a refusal too: " +
-      '`status_code` 200 means that Apple took the push, 410 that the device has given its token up. ' +
+      '`status_code` 200 means that Apple accepted the push, 410 that the push token has ended. ' +
       'Nothing else needs this: whatever is queued is pushed by itself. 409 `device_not_pushable` ' +
-      'for a device that is not enrolled or has given no token, 409 `no_push_certificate` without ' +
-      'one of its topic, 503 `push_service_unreachable` when there was no answer. Repeated with the ' +
-      'same Idempotency-Key it gives the first answer, and pushes once more all the same.',
+      'for a device that is not enrolled or has sent no token, 409 `no_push_certificate` without ' +
+      'one of its topic, 503 `push_service_unreachable` without an answer. A repetition with the ' +
+      'same Idempotency-Key returns the first answer, but pushes again.',
     answer: { status: 200, description: "Apple's answer.", shows: PUSH },
     audit: { action: 'devices.push', targetType: 'devices' },
     // Before the transaction: none stays open while Apple is asked.

@@ -8,7 +8,7 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface DeviceSecretDeps {
-  engine: ApiContext;
+  api: ApiContext;
   /** AppError where the bytes were not sealed for the label. */
   box: { open(sealed: Buffer, label: string): Buffer };
 }
@@ -23,7 +23,7 @@ const REVEALED = {
   type: 'revealed_secrets',
   attributes: z.strictObject({
     kind: z.string().describe('As in the list of secrets.'),
-    enrollment_number: z.int().describe('The enrollment that it was given in.'),
+    enrollment_number: z.int().describe('The enrollment in which the device sent it.'),
     created_at: z.string().meta({ format: 'date-time' }),
     encoding: z.enum(['utf8', 'base64']).describe('How the value is written.'),
     value: z.string(),
@@ -31,8 +31,8 @@ const REVEALED = {
 };
 
 /** Shows an admin what a device has escrowed. The list of it is a resource as others are. */
-export function deviceSecretRoutes({ engine, box }: DeviceSecretDeps): ApiRoute[] {
-  const reveal = action(engine, {
+export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
+  const reveal = action(api, {
     method: 'POST',
     path: '/devices/{id}/secrets/{secret_id}/reveal',
     operationId: 'revealDeviceSecret',
@@ -41,9 +41,9 @@ export function deviceSecretRoutes({ engine, box }: DeviceSecretDeps): ApiRoute[
     summary: 'Show what a device has escrowed',
     description:
       'The value of one secret, also of a former enrollment: as text, or in base64 where it is ' +
-      'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each time is audited, with ' +
-      'the kind and never the value, and so is each that is refused. 409 `conflict` for the mark ' +
-      'of a secret that the device has taken away. Nothing of it is kept for an Idempotency-Key.',
+      'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each call is audited, with ' +
+      'the kind and never the value, and so is each refusal. 409 `conflict` for a secret that the ' +
+      'device has withdrawn. The answer is not stored for an Idempotency-Key.',
     answer: { status: 200, description: 'The secret.', shows: REVEALED },
     audit: { action: 'devices.reveal_secret', targetType: 'devices', refusals: [] },
     isRepeatable: false,
@@ -53,7 +53,7 @@ export function deviceSecretRoutes({ engine, box }: DeviceSecretDeps): ApiRoute[
       if (secret === undefined) throw notFound(`device_secrets ${secretId} of this device`);
       const { kind, enrollment_number } = secret;
       if (secret.sealed.length === 0) {
-        throw new AppError('conflict', 409, `the device has taken its ${kind} away`);
+        throw new AppError('conflict', 409, `the device has withdrawn its ${kind}`);
       }
       const value = box.open(secret.sealed, secretLabel(deviceId, kind));
       return {

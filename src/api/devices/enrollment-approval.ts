@@ -7,14 +7,14 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface EnrollmentApprovalDeps {
-  engine: ApiContext;
+  api: ApiContext;
 }
 
 const TYPE = 'enrollment_requests';
 
 /** Approves the enrollment of a device that is enrolled already (REPLACE_ENROLLED=hold). */
-export function enrollmentApprovalRoutes({ engine }: EnrollmentApprovalDeps): ApiRoute[] {
-  const approve = action(engine, {
+export function enrollmentApprovalRoutes({ api }: EnrollmentApprovalDeps): ApiRoute[] {
+  const approve = action(api, {
     method: 'POST',
     path: `/${TYPE}/{id}/approve`,
     operationId: 'approveEnrollmentRequest',
@@ -22,8 +22,8 @@ export function enrollmentApprovalRoutes({ engine }: EnrollmentApprovalDeps): Ap
     role: 'admin',
     summary: 'Approve the enrollment of a device that is enrolled already',
     description:
-      'Of a request whose state is `held` (REPLACE_ENROLLED=hold): admits its UDID to that device, ' +
-      'once, within 24 hours; it has to try again. 409 `conflict` in other states.',
+      'Of a request whose state is `held` (REPLACE_ENROLLED=hold): the device may enroll ' +
+      'once with its UDID within 24 hours; it has to try again. 409 `conflict` in other states.',
     answer: { status: 200, description: 'The approved request.', shows: TYPE },
     audit: { action: `${TYPE}.approve`, targetType: TYPE, refusals: [] },
     run: async (trx, { id }) => {
@@ -43,9 +43,9 @@ function requireHeld(id: number, times: RequestTimes): void {
   const end = formatTimestamp(times.expires_at);
   const faults = {
     waiting: 'is that of a device with an enrollment profile; it needs no approval',
-    approved: `was approved before, until ${end}: let the device try again`,
+    approved: `was approved before, until ${end}: retry on the device`,
     enrolled: 'has led to an enrollment',
-    expired: `expired at ${end}: let the device try again, and approve the request that follows`,
+    expired: `expired at ${end}: retry on the device, and approve the new request`,
   };
   throw new AppError('conflict', 409, `enrollment request ${id} ${faults[state]}`);
 }

@@ -153,8 +153,8 @@ const HEADERS: Record<string, Schema> = {
   Location: { description: 'Path of what was created.', schema: { type: 'string' } },
   ETag: {
     description:
-      'Version of the resource, for `If-Match`, quotes and all. Weak: it is the same for a document ' +
-      'that comes compressed.',
+      'Version of the resource, for `If-Match`, quotes and all. Weak: it is the same for the ' +
+      'compressed document.',
     schema: { type: 'string', pattern: '^W/"' },
   },
   'Idempotency-Replayed': {

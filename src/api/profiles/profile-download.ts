@@ -76,7 +76,7 @@ function choiceOf(req: Request): DownloadChoice {
   const isOriginal = booleanParameter(req, 'original');
   if (isSigned && isOriginal) {
     const source = { parameter: 'original' };
-    const message = 'the original is given as it came: signed and original exclude each other';
+    const message = 'the original is sent exactly as uploaded: use either signed or original';
     throw new AppError('invalid_parameter', 400, message, { source });
   }
   const form = isOriginal ? 'original' : isSigned ? 'signed' : 'rebuilt';
@@ -117,7 +117,7 @@ async function auditDownload(
   });
 }
 
-/** Of the identifier, what every file system takes. */
+/** The identifier without characters that some file system refuses. */
 function fileName({ identifier }: StoredVersion): string {
   const safe = identifier
     .replace(/[^A-Za-z0-9._-]+/g, '_')

@@ -4,7 +4,7 @@ import { type ProfileUploadDeps, uploadOperation } from './profile-upload.js';
 
 export type ProfileFileDeps = ProfileUploadDeps & ProfileDownloadDeps;
 
-/** Configuration profiles as files: taken in and given back. */
+/** Upload and download of configuration profiles as files. */
 export function profileFileRoutes(deps: ProfileFileDeps): ApiRoute[] {
   return [
     { path: '/upload/profiles', methods: { POST: uploadOperation(deps) } },

@@ -16,7 +16,7 @@ import { type ApiOperation, type ApiParameter, itemSchema, jsonApiContent } from
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface ProfileUploadDeps {
-  engine: ApiContext;
+  api: ApiContext;
   profileImport: ProfileImport;
   uploads: BodyReader;
 }
@@ -66,7 +66,7 @@ const checkUploadQuery: RequestHandler = (req, _res, next) => {
 };
 
 function takeUpload(deps: ProfileUploadDeps): RequestHandler {
-  const { engine, profileImport } = deps;
+  const { api, profileImport } = deps;
   return async (req, res) => {
     const bytes = uploadedFile(req);
     const context = contextOf(res);
@@ -75,10 +75,10 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
     const work = async (trx: Transaction): Promise<Answer> => {
       const imported = await profileImport.store(trx, checked, context.actor.name);
       await auditUpload(trx, { checked, imported, context });
-      return uploadAnswer(engine, trx, { ...imported, context });
+      return uploadAnswer(api, trx, { ...imported, context });
     };
     const idempotency = readIdempotency(req, bytes);
-    sendAnswer(req, res, await performWrite(engine.store, { context, idempotency, work }));
+    sendAnswer(req, res, await performWrite(api.store, { context, idempotency, work }));
   };
 }
 
@@ -111,11 +111,11 @@ async function auditUpload(trx: Transaction, { checked, imported, context }: Upl
 }
 
 async function uploadAnswer(
-  engine: ApiContext,
+  api: ApiContext,
   trx: Transaction,
   { id, outcome, payloadIds, warnings, context }: ImportedProfile & { context: RequestContext },
 ): Promise<Answer> {
-  const document = await resourcesDocument(engine, 'profiles', { ids: id, trx, context });
+  const document = await resourcesDocument(api, 'profiles', { ids: id, trx, context });
   const resource = document.data as ResourceObject;
   const payloads = resource.relationships?.payloads;
   if (payloads)

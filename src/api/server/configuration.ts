@@ -37,7 +37,7 @@ import { refuseParameters, requiredJsonBody } from '../request-parts.js';
 
 export interface ConfigurationDeps {
   db: Database;
-  engine: ApiContext;
+  api: ApiContext;
   services: ResourceServices;
   /** Called once a change of the SCEP configuration is committed. */
   onScepChange: () => Promise<void>;
@@ -54,7 +54,7 @@ interface Setting {
   readWarnings?: (knex: Database['knex']) => Promise<string[]>;
 }
 
-/** The settings of which there is one each. POST and PATCH alike change what is given. */
+/** The settings of which there is one each. POST and PATCH alike change what was sent. */
 export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
   const home: Setting = {
     definition: organization,
@@ -72,7 +72,8 @@ export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
   };
   const readHome = readOperation(home, deps);
   return [
-    ...[home, scep].map((setting) => settingRoute(setting, deps)),
+    settingRoute(home, deps),
+    settingRoute(scep, deps),
     {
       path: '/organization',
       methods: { GET: { ...readHome, operationId: 'getHomeOrganization' } },
@@ -96,13 +97,13 @@ function settingRoute(setting: Setting, deps: ConfigurationDeps): ApiRoute {
   return { path: definition.path, methods: { GET: readOperation(setting, deps), POST, PATCH } };
 }
 
-function readOperation(setting: Setting, { db, engine }: ConfigurationDeps): ApiOperation {
+function readOperation(setting: Setting, { db, api }: ConfigurationDeps): ApiOperation {
   const { definition, table, name, title, readWarnings } = setting;
   const read: RequestHandler = async (req, res) => {
     const row = await readSettings(db.knex, table);
     const warnings = (await readWarnings?.(db.knex)) ?? [];
     const context = contextOf(res);
-    sendAnswer(req, res, singletonAnswer(engine, definition, { context, row, warnings }));
+    sendAnswer(req, res, singletonAnswer(api, definition, { context, row, warnings }));
   };
   return {
     operationId: `get${name}`,
@@ -121,9 +122,9 @@ function writeOperation(setting: Setting) {
   return {
     summary: `Update ${title}`,
     description:
-      'Takes a JSON:API document or its attributes alone. What is left out stays, null goes back ' +
-      'to the default. The next enrollment profile obeys. `meta.warnings` names what keeps devices ' +
-      'from enrolling.',
+      'The body is a JSON:API document or its attributes alone. Absent attributes stay unchanged, ' +
+      'null restores the default. It applies from the next enrollment profile on. `meta.warnings` ' +
+      'names what keeps devices from enrolling.',
     tag: 'configuration',
     role: 'admin' as const,
     requestBody: { required: true, content: jsonContent(writeSchema(definition.type)) },
@@ -144,7 +145,7 @@ function writer(
   deps: ConfigurationDeps,
   { isWhole }: { isWhole: boolean },
 ): RequestHandler {
-  const { engine } = deps;
+  const { api } = deps;
   const { definition, onChange, readWarnings } = setting;
   return async (req, res) => {
     const input = parseSingleton(req.body, definition);
@@ -152,7 +153,7 @@ function writer(
     const context = contextOf(res);
     const work = async (trx: Transaction) => {
       const { before, row } = await change(trx, { setting, deps, input, ifMatch, isWhole });
-      await engine.audit(trx, {
+      await api.audit(trx, {
         context,
         action: `${definition.type}.update`,
         targetType: definition.type,
@@ -166,10 +167,10 @@ function writer(
         }),
       });
       const warnings = (await readWarnings?.(trx)) ?? [];
-      return singletonAnswer(engine, definition, { context, row, warnings });
+      return singletonAnswer(api, definition, { context, row, warnings });
     };
     const idempotency = readIdempotency(req);
-    const answer = await performWrite(engine.store, { context, idempotency, work });
+    const answer = await performWrite(api.store, { context, idempotency, work });
     await onChange?.();
     sendAnswer(req, res, answer);
   };

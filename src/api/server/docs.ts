@@ -151,8 +151,8 @@ function pageText(basePath: string): string {
 const NAME = 'rapidoc-min.js';
 
 /**
- * Where the script of the page lies: the build has put it into `dist/static`; what runs from source
- * takes it from its package.
+ * Where the script of the page lies: the build has put it into `dist/static`; without a
+ * build it lies in its package.
  */
 function pageScript(): string {
   const built = join(__dirname, '..', '..', '..', 'static', NAME);

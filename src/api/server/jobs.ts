@@ -5,12 +5,12 @@ import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
 export interface JobRouteDeps {
-  engine: ApiContext;
+  api: ApiContext;
   services: { jobs: JobService };
 }
 
-export function jobRoutes({ engine, services }: JobRouteDeps): ApiRoute[] {
-  const retry = action(engine, {
+export function jobRoutes({ api, services }: JobRouteDeps): ApiRoute[] {
+  const retry = action(api, {
     method: 'POST',
     path: '/jobs/{id}/retry',
     operationId: 'retryJob',
@@ -18,8 +18,8 @@ export function jobRoutes({ engine, services }: JobRouteDeps): ApiRoute[] {
     role: 'operator',
     summary: 'Run a job now',
     description:
-      'Makes the job due at once and gives it all its attempts again, whether it is dead, waits for ' +
-      'its next attempt or for its time. 409 `job_running` while it runs.',
+      'Makes the job due at once and resets its attempts, whether it is dead, waits for its next ' +
+      'attempt or for its time. 409 `job_running` while it runs.',
     answer: { status: 200, description: 'The job, which is due now.', shows: 'jobs' },
     audit: { action: 'jobs.retry', targetType: 'jobs' },
     run: async (trx, { id }) => {

@@ -67,8 +67,9 @@ async function add(
 ): Promise<Added> {
   const { appleAccount, force: isForced = false } = options;
   const input = { ...pem, purpose: 'mdm.pushcert', isForced } as const;
-  const account = appleAccount === undefined ? {} : { apple_account: appleAccount };
-  const id = await certificates.add(trx, { ...input, ...account }).catch(rethrowAsCommands);
+  const id = await certificates
+    .add(trx, { ...input, apple_account: appleAccount })
+    .catch(rethrowAsCommands);
   const facts = await findPushCertificateFacts(trx, id);
   if (facts === undefined) throw new Error('the certificate is gone');
   if (!facts.has_key) throw withoutKey();

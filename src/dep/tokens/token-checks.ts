@@ -19,7 +19,7 @@ export function requireSameEnvironment(
   const message = isLabOn
     ? "with LAB=on only tokens of the lab's portal are accepted: see GET /lab"
     : "the token is of the lab's portal, and LAB is off";
-  throw new AppError('lab_only', 409, message, source === undefined ? {} : { source });
+  throw new AppError('lab_only', 409, message, { source });
 }
 
 export interface TokenWarning {

@@ -36,7 +36,7 @@ export interface LabCertificate {
 
 export interface PushCertificateOptions {
   /** A new one in Apple's form when absent. */
-  topic?: string;
+  topic?: string | undefined;
   notBefore?: Date;
   notAfter?: Date;
 }

@@ -35,7 +35,7 @@ export function requireAppleAccount(given: string | null | undefined): void {
 export interface OriginInput {
   purpose: CertificatePurpose;
   signingRequestId?: number | null;
-  apple_account?: string | null;
+  apple_account?: string | null | undefined;
 }
 
 /** The origin as columns. AppError 422 when the request or account does not fit. */

@@ -61,7 +61,7 @@ export interface CertificateInput extends CertificateUpload {
   /** The signing request that the client names. */
   signingRequestId?: number | null;
   /** Push certificates only; by default that of the request or of the former certificate. */
-  apple_account?: string | null;
+  apple_account?: string | null | undefined;
   /** Accepts a certificate that is not valid now, or has another host or push topic than in use. */
   isForced?: boolean;
 }

@@ -119,7 +119,7 @@ function syncColumns({ attributes }: WriteInput): Values {
     Object.assign(values, { cursor: null, more_to_follow: null, fetched_until: null });
     Object.assign(values, { sync_phase: 'fetch', suspected_losses: 0, confirmed_at: null });
   }
-  // Nothing is taken for removed by what a cursor from elsewhere leads to.
+  // A sync from a foreign cursor is a delta: it must not mark devices as removed.
   if (attributes.cursor !== undefined) {
     values.sync_phase = attributes.cursor === null ? 'fetch' : 'delta';
   }

@@ -66,7 +66,7 @@ function faultOf(
     const detail = `the dep_profile ${id} is of the dep_account ${owner}`;
     return [{ code: 'other_dep_account', detail, source }];
   }
-  const detail = `the dep_profile ${id} has no dep_account: give it this one first`;
+  const detail = `the dep_profile ${id} has no dep_account: set this one first`;
   return [{ code: 'no_dep_account', detail, source }];
 }
 

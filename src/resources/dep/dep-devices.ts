@@ -15,7 +15,7 @@ import {
 } from '../../jsonapi/definition/definition.js';
 import type { DepServices } from './dep-profile-state.js';
 
-/** How far a device has come: each stage but the first and the last lies behind those that follow. */
+/** In this order: a device in one stage has passed those before it; `removed` may follow any. */
 export const DEP_STAGES = [
   'unassigned',
   'assigned',
@@ -28,7 +28,7 @@ export const DEP_STAGES = [
 const READ_ONLY = { write: 'never' } as const;
 const COLUMNS = ['dep_account_id'];
 
-/** What the reconciler would give its default profile is not to wait for the next sync. */
+/** With `auto_assign` the default profile is assigned now, not with the next sync. */
 async function updateDevice(operation: UpdateOperation<DepServices>): Promise<WriteResult> {
   const { trx, store, shape, id, attributes, services } = operation;
   const row = await store.find(trx, { shape, id, columns: COLUMNS, lock: true });
@@ -48,13 +48,13 @@ async function removeDevice(operation: DeleteOperation<DepServices>): Promise<vo
   if (row === undefined) throw notFound(`dep_devices ${id}`);
   if (row.listed_at !== null && row.removed_at === null) {
     const message =
-      'Apple lists the device: take it from this server at its portal, or disown it, and sync';
+      'Apple lists the device: remove it from this server at its portal, or disown it, and sync';
     throw new AppError('conflict', 409, message);
   }
   await store.remove(trx, { shape, id });
 }
 
-/** The serial numbers of the program's accounts: what Apple says, what was asked, what came of it. */
+/** The serial numbers of the accounts: what Apple reports, what was requested, and the results. */
 export const depDevices = defineResource<DepServices>({
   type: 'dep_devices',
   path: '/dep/devices',
@@ -80,8 +80,16 @@ export const depDevices = defineResource<DepServices>({
     ...each(text(READ_ONLY), ['profile_uuid', 'profile_status', 'op_type', 'device_assigned_by']),
     ...each(text(READ_ONLY), ['model', 'description', 'color', 'asset_tag', 'os', 'device_family']),
     ...each(timestamp(READ_ONLY), [
-      ...['device_assigned_date', 'op_date', 'listed_at', 'told_at', 'removed_at'],
-      ...['assignment_due_at', 'assignment_at', 'activation_lock_at', 'disowned_at', 'created_at'],
+      'device_assigned_date',
+      'op_date',
+      'listed_at',
+      'told_at',
+      'removed_at',
+      'assignment_due_at',
+      'assignment_at',
+      'activation_lock_at',
+      'disowned_at',
+      'created_at',
     ]),
     ...each(integer(READ_ONLY), ['assignment_attempts', 'fetch_number']),
   },

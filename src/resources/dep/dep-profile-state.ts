@@ -23,7 +23,7 @@ export function stateAt(accountId: unknown): ProfileState {
   return { status, status_text: null, status_advice: null, status_at: new Date() };
 }
 
-/** Of a profile that goes to another account, or to none: there Apple has never heard of it. */
+/** Of a profile that moves to another account, or to none, where Apple does not have it. */
 export function movedTo(dep_account_id: number | null) {
   const unknown = { uuid: null, definition_digest: null, last_upload_at: null };
   return { ...stateAt(dep_account_id), ...unknown, dep_account_id };

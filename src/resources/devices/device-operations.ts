@@ -69,8 +69,8 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
 }
 
 /**
- * Of an enrolled device only what an admin owns is written. It keeps its names until it has taken
- * the new ones: they go out as a Settings command, and the column changes with the next inventory.
+ * Of an enrolled device only what an admin owns is written. New names are sent by a Settings
+ * command; their columns change with the next inventory, once the device has applied them.
  */
 export async function updateDevice(operation: Update): Promise<WriteResult> {
   const { trx, store, shape, services, id, attributes, unwritable } = operation;

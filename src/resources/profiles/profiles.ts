@@ -11,7 +11,7 @@ import { defineResource } from '../../jsonapi/definition/definition.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
-/** Configuration profiles. They come by upload, so only what they are assigned to can be written. */
+/** Configuration profiles. They are uploaded, so only their assignments can be written. */
 export const profiles = defineResource({
   type: 'profiles',
   path: '/profiles',

@@ -22,7 +22,7 @@ const RDN = String.raw`(?:C|L|ST|O|OU|CN|\d+(?:\.\d+)+)=`;
 const SUBJECT = new RegExp(String.raw`^(?!.*,\s*${RDN})(?:(?:^\/?|\/)${RDN}[^/]+)+$`);
 const SUBJECT_LIKE =
   'parts of C, L, ST, O, OU, CN or object identifiers behind slashes: O=Example/CN=%HardwareUUID%';
-/** MD5 or SHA-1 in hexadecimal, in groups or whole: what the payload's CAFingerprint takes. */
+/** MD5 or SHA-1 in hexadecimal, in groups or whole: the payload's CAFingerprint. */
 const FINGERPRINT = /^[\s:]*(?:(?:[0-9A-Fa-f][\s:]*){32}|(?:[0-9A-Fa-f][\s:]*){40})$/;
 const FINGERPRINT_FAULT = {
   error: 'must be a SHA-1 or MD5 digest in hexadecimal, which is what devices compare',
@@ -122,12 +122,13 @@ export const scepConfiguration: SingletonDefinition<ScepServices> = {
     relationships: {},
     derive: (_name, row, { services }) => row.url ?? services.scep.ownUrl,
   }),
-  columnsOf: ({ challenge, ...attributes }, services) => ({
-    ...attributes,
-    // Stored as "ours", so that it stays right when PUBLIC_URL changes.
-    ...(attributes.url === services.scep.ownUrl ? { url: null } : {}),
-    ...(challenge === undefined ? {} : { sealed_challenge: sealed(challenge, services) }),
-  }),
+  columnsOf: ({ challenge, ...attributes }, services) => {
+    const columns: Record<string, unknown> = { ...attributes };
+    // Null stands for this server's URL, so that it stays right when PUBLIC_URL changes.
+    if (attributes.url === services.scep.ownUrl) columns.url = null;
+    if (challenge !== undefined) columns.sealed_challenge = sealed(challenge, services);
+    return columns;
+  },
   faultsOf: ({ source_type, url: given }) =>
     source_type === 'ExternalSCEP' && given === null
       ? { url: 'an external CA needs the URL of its SCEP server' }

@@ -445,7 +445,7 @@ describe('GET /api/v1/credentials', () => {
         code: 'dep_account_duplicate',
         detail:
           `The accounts ${one} and ${two} of Apple's device enrollment are of the same server "HQ" at ` +
-          'Apple: each lists its devices, and gives them its own default profiles. Delete all but one ' +
+          'Apple: each lists its devices, and assigns them its own default profile. Delete all but one ' +
           '(DELETE /api/v1/dep/accounts/{id}).',
       },
     ]);

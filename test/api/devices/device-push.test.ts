@@ -34,7 +34,7 @@ afterAll(() => world.stop());
 
 function createApp(push: PushService): Express {
   const { db, box, queue } = world;
-  const engine = buildApiContext({
+  const api = buildApiContext({
     definitions: [],
     store: new ResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
@@ -47,7 +47,7 @@ function createApp(push: PushService): Express {
     Object.assign(res.locals, { context, requestId: context.requestId });
     next();
   });
-  app.use(mountRoutes(devicePushRoutes({ engine, push })));
+  app.use(mountRoutes(devicePushRoutes({ api, push })));
   app.use(jsonApiErrorHandler(createLogger('fatal')));
   return app;
 }

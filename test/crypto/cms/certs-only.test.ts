@@ -35,7 +35,7 @@ describe('readCertsOnly', () => {
     expect(codeFor(Buffer.concat([der, derNull()]))).toBe('invalid_asn1');
   });
 
-  it('refuses a certificate that can not be read', () => {
+  it('refuses a certificate that cannot be read', () => {
     const damaged = Buffer.from(der);
     damaged[damaged.indexOf(Buffer.from('a003020102', 'hex')) + 4] = 9;
     expect(codeFor(damaged)).toBe('invalid_certificate');

@@ -40,7 +40,7 @@ describe('permitsNames', () => {
   const excluded = (...bases: Buffer[]): Promise<boolean> =>
     permits(derSequence(derContext(1, ...bases.map(subtree))));
 
-  it('is false when the constraints can not be read, or are too many', async () => {
+  it('is false when the constraints cannot be read, or are too many', async () => {
     const [base] = [dns('example.com')];
     expect(await permits(derNull())).toBe(false);
     expect(await permits(derSequence(derContext(2, subtree(base))))).toBe(false);

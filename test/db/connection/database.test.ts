@@ -42,11 +42,11 @@ describe('a connected database', () => {
 
   it('sets its name and time limits in the session', async () => {
     const names = ['application_name', 'statement_timeout', 'lock_timeout'];
-    for (const door of [db.knex, db.pool]) {
+    for (const client of [db.knex, db.pool]) {
       const shown = names.map((name) => `current_setting('${name}') as ${name}`).join(', ');
-      const result = await ('raw' in door
-        ? door.raw(`select ${shown}`)
-        : door.query(`select ${shown}`));
+      const result = await ('raw' in client
+        ? client.raw(`select ${shown}`)
+        : client.query(`select ${shown}`));
       expect(result.rows).toEqual([
         { application_name: 'muster', statement_timeout: '30s', lock_timeout: '10s' },
       ]);

@@ -112,7 +112,7 @@ describe('the status of an account', () => {
     expect(logged()).toEqual([]);
   });
 
-  it('is error where Apple finds fault with what says only who asks', async () => {
+  it('is error where Apple refuses a request that only identifies its sender', async () => {
     const id = await world.addAccount({ status: 'unconfirmed' });
     const accounts = world.start();
     service.answer(() => ERROR);
@@ -238,7 +238,7 @@ describe('a service that is busy', () => {
     expect(world.clock.waits).toEqual(Array.from({ length: 30 }, () => 1_000));
   });
 
-  it('in trouble is asked three times', async () => {
+  it('that fails is asked three times', async () => {
     const id = await world.addAccount();
     expect(await kindsOf(world.start(), id, [{ status: 500, body: 'INTERNAL' }])).toEqual([
       'unreachable',

@@ -102,7 +102,7 @@ describe('where it is not known whether Apple has done it', () => {
         cause: new ExchangeFailure('broke', { mayHaveArrived: true }),
       }),
     ],
-    ['its server was in trouble', new DepError('unreachable', 'answers 503', { status: 503 })],
+    ['its server failed', new DepError('unreachable', 'answers 503', { status: 503 })],
   ])('because %s, nothing is repeated', async (_why, fault) => {
     apple.fault = fault;
     await run();

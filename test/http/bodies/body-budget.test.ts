@@ -81,7 +81,7 @@ describe('BodyBudget', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  it('has the most silent body of a sender give way to one that flows', async () => {
+  it('drops the most silent body of a sender in favor of one that flows', async () => {
     create(30);
     const held = [begin(one), begin(one), begin(other)];
     for (const body of held) body.add();
@@ -93,7 +93,7 @@ describe('BodyBudget', () => {
     expect(budget.bytes).toBe(4 * COUNTED);
   });
 
-  it('has silent bodies of all senders give way when the whole is used up', async () => {
+  it('drops silent bodies of all senders when the whole is used up', async () => {
     create(30);
     const held = [begin(one), begin(one), begin(one), begin(other), begin(other)];
     for (const body of held) body.add();
@@ -106,7 +106,7 @@ describe('BodyBudget', () => {
     expect(held.map(({ refused }) => refused.length)).toEqual([1, 1, 0, 0, 0]);
   });
 
-  it('has bodies that come in a trickle give way like silent ones', async () => {
+  it('drops bodies that arrive in a trickle like silent ones', async () => {
     create(30);
     const dripping = [begin(one), begin(one), begin(one), begin(other)];
     for (const body of dripping) body.add();

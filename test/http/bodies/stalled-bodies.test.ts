@@ -85,7 +85,7 @@ describe('a body that stops arriving', () => {
     clearInterval(drip);
   });
 
-  it('is not at fault while the server has yet to read it', async () => {
+  it('does not count as stalled while the server has yet to read it', async () => {
     const head = 'POST /slow-reader HTTP/1.1\r\nConnection: close\r\n';
     const answer = await exchange(server, head + HEAD, Buffer.alloc(100_000));
     expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*read/);

@@ -61,7 +61,7 @@ async function silenceAfter(socket: Socket, text: string): Promise<string> {
   return answer;
 }
 
-describe('a request that can not be read', () => {
+describe('a request that cannot be read', () => {
   it('gets 431 with an error document when its URL and headers pass 64 KB', async () => {
     const server = await start(answerAll);
     const answer = await exchange(server, `GET /api/v1/tags?${'x'.repeat(66_000)} ${HEAD}\r\n`);
@@ -77,14 +77,14 @@ describe('a request that can not be read', () => {
     expect(lines).toMatchObject([{ level: 30, status: 431, reason: 'HPE_HEADER_OVERFLOW' }]);
   });
 
-  it('gets it also while it is still being sent', async () => {
+  it('gets 431 also while it is still being sent', async () => {
     const server = await start(answerAll);
     const parts = Array.from({ length: 40 }, () => 'x'.repeat(50_000));
     const answer = await exchange(server, 'GET /?', ...parts, ` ${HEAD}\r\n`);
     expect(fault(answer)).toMatchObject([431, { code: 'headers_too_large' }]);
   });
 
-  it('is none up to there', async () => {
+  it('is answered normally up to that size', async () => {
     const server = await start(answerAll);
     const url = `/?${'x'.repeat(60_000)}`;
     const answer = await exchange(server, `GET ${url} ${HEAD}Connection: close\r\n\r\n`);
@@ -116,7 +116,7 @@ describe('a request that can not be read', () => {
   });
 });
 
-describe('an error document for a request that can not be read', () => {
+describe('an error document for a request that cannot be read', () => {
   it('is never sent behind an answer to the same request', async () => {
     const server = await start(answerEarly);
     const socket = await open(server);
@@ -134,7 +134,7 @@ describe('an error document for a request that can not be read', () => {
     expect(parse(answer)).toMatchObject({ status: 401, body: 'no' });
   });
 
-  it('never takes the place of an answer that is still to come', async () => {
+  it('never replaces an answer that is still to be sent', async () => {
     const server = await start((_req, res) => {
       setTimeout(() => res.end('late'), 50);
     });
@@ -144,7 +144,7 @@ describe('an error document for a request that can not be read', () => {
     expect(answer).toContain('late');
   });
 
-  it('comes for the next request of a connection', async () => {
+  it('is sent for the next request of a connection', async () => {
     const socket = await open(await start(answerAll));
     socket.write(`GET / ${HEAD}\r\n`);
     const [first] = await once(socket, 'data');

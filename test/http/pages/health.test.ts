@@ -73,7 +73,7 @@ describe('health', () => {
     expect(response.body).toEqual({ status: 'ok' });
   });
 
-  it('takes no other method', async () => {
+  it('refuses other methods', async () => {
     const response = await request(appWith({})).post('/readyz');
     expect(response.status).toBe(405);
     expect(response.headers.allow).toBe('GET, HEAD');

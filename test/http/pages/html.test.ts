@@ -9,7 +9,7 @@ describe('html', () => {
     );
   });
 
-  it('takes HTML as it is, lists of it too, and nothing for undefined', () => {
+  it('inserts HTML as it is, also in lists, and nothing for undefined', () => {
     const items = [html`<li>${1}</li>`, html`<li>${'<2>'}</li>`];
     expect(html`<ul>${items}${undefined}${new Html('<!-- -->')}</ul>`.text).toBe(
       '<ul><li>1</li><li>&lt;2&gt;</li><!-- --></ul>',

@@ -46,13 +46,13 @@ describe('GET /', () => {
     });
   });
 
-  it('takes no other method', async () => {
+  it('refuses other methods', async () => {
     const reply = await get({ method: 'POST' });
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
     expect((await get({ method: 'HEAD' })).status).toBe(200);
   });
 
-  it('is not what other paths answer', async () => {
+  it('is not sent for other paths', async () => {
     expect((await fetch(`${app.url}/index.html`)).status).toBe(404);
   });
 });

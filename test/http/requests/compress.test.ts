@@ -69,7 +69,7 @@ describe('compression', () => {
     expect(reply.status).toBe(200);
   });
 
-  it('of a list makes HEAD and GET without it no different', async () => {
+  it('does not change HEAD and uncompressed GET of a list', async () => {
     const [head, plain] = [
       await ask('/api/v1/tags', 'gzip', 'HEAD'),
       await ask('/api/v1/tags', 'identity'),

@@ -95,7 +95,7 @@ describe('with the password that a browser keeps, a page of another site', () =>
   });
 });
 
-describe('obeyed as ever are', () => {
+describe('requests are still allowed from', () => {
   it.each([
     ['programs, with Basic', () => ({})],
     ['programs with Bearer, whatever they say', () => ({ Authorization: BEARER, Origin: EVIL })],

@@ -106,7 +106,7 @@ describe('creating certificate signing requests', () => {
     expect(await refused(attributes)).toEqual([422, ...expected]);
   });
 
-  it('refuses requests that can not be read or are not signed by their key', async () => {
+  it('refuses requests that cannot be read or are not signed by their key', async () => {
     const [one, other] = [await generateEcKeyPair(), await generateEcKeyPair()];
     const forged = buildCsr({
       subject: [],

@@ -425,7 +425,7 @@ describe('devices/{id}/relationships/commands', () => {
     expect(await statusOf(id)).toBe('Cancelled');
   });
 
-  it('names each command that can not be moved', async () => {
+  it('names each command that cannot be moved', async () => {
     const [sent, expired] = [await queue(), await queue()];
     await markSent(sent);
     await mark(expired, 'Expired');

@@ -300,7 +300,7 @@ describe('a DEP account made from attributes', () => {
     }
   });
 
-  it('can not be removed while it has profiles', async () => {
+  it('cannot be removed while it has profiles', async () => {
     const id = await create();
     const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
     const made = await send('post', `/accounts/${id}/dep_profiles`, profile);

@@ -76,7 +76,7 @@ describe('renaming a device', () => {
     });
   });
 
-  it('is refused where the platform can not, and changes nothing else', async () => {
+  it('is refused where the platform cannot, and changes nothing else', async () => {
     const id = await insert({ platform: 'iOS', is_enrolled: true, is_supervised: true });
     const response = await patch(id, { hostname: 'new.local', asset_tag: 'A-1' });
     expect([response.status, response.body.errors[0]]).toEqual([

@@ -96,7 +96,7 @@ export function createExampleName(type: string, view?: View): string {
   return view === undefined ? `${type}_create` : `${type}_create_${view.value.replace('.', '_')}`;
 }
 
-/** Each view gets one of its own, without the attribute that its path gives. */
+/** Each view gets one of its own, without the attribute that its path fixes. */
 function createExamples(definition: ResourceDefinition): Schemas {
   const { type, views = [] } = definition;
   const inViews = views.map((view) => [

@@ -57,7 +57,7 @@ const TEXTS = (name: string) => [
   'd41d8cd98f00b204e9800998ecf8427e',
 ];
 
-/** A value that the attribute takes, always the same. undefined where none is known. */
+/** A valid value of the attribute, always the same. undefined where none is known. */
 export function sampleValue(name: string, attribute: Attribute): unknown {
   const isTaken = (value: unknown) => attribute.schema.safeParse(value).success;
   const named = Object.hasOwn(BY_NAME, name) ? [BY_NAME[name]] : [];

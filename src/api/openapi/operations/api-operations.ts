@@ -85,9 +85,6 @@ function answerOf({ description, content }: ApiAnswer, mayReplay: boolean): Sche
 
 function contentOf(content: ApiContent[]): Schema {
   return Object.fromEntries(
-    content.map(({ mediaType, schema, example }) => [
-      mediaType,
-      { schema, ...(example === undefined ? {} : { example }) },
-    ]),
+    content.map(({ mediaType, schema, example }) => [mediaType, { schema, example }]),
   );
 }

@@ -93,7 +93,8 @@ function deleteOperation({ definition }: Item, { role }: OperationPlace): Operat
   const parameters = [
     parameterRef('id'),
     ...deleteParameters(definition),
-    ...['idempotency_key', 'if_match'].map(parameterRef),
+    parameterRef('idempotency_key'),
+    parameterRef('if_match'),
   ];
   return {
     operationId: `delete${camelCase(singular(type))}`,

@@ -68,14 +68,14 @@ export function readAnswers(name: string): Record<string, Schema> {
 
 /** A body that is accepted under both media types. */
 export function jsonBodyObject(schema: Schema, example: string): Schema {
-  const content = { [JSON_API]: { schema, ...exampleOf(example) }, 'application/json': { schema } };
+  const content = { ...jsonApiObject(schema, example), 'application/json': { schema } };
   return { required: true, content };
 }
 
 export function jsonApiObject(schema: Schema, example?: string): Schema {
-  return { [JSON_API]: { schema, ...(example === undefined ? {} : exampleOf(example)) } };
+  return { [JSON_API]: { schema, examples: example && exampleOf(example) } };
 }
 
 function exampleOf(name: string): Schema {
-  return { examples: { [name]: { $ref: `#/components/examples/${name}` } } };
+  return { [name]: { $ref: `#/components/examples/${name}` } };
 }

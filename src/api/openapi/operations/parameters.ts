@@ -75,8 +75,8 @@ function pageParameter(): Schema {
   return members(
     'page',
     '`page[number]`, or a cursor from the links of a page: `page[after]` or `page[before]`, empty for ' +
-      'the first and the last page. Cursors stay valid while rows come and go, and deep pages are as ' +
-      'fast as the first.',
+      'the first and the last page. Cursors stay valid while rows are added and removed, and deep ' +
+      'pages are as fast as the first.',
     {
       anyOf: [
         closed({ number: range(MAX_PAGE_NUMBER, 1) }),
@@ -122,7 +122,7 @@ function headerParameters(): Schemas {
   return {
     idempotency_key: header(
       'Idempotency-Key',
-      'Repeated within 24 hours with the same body, it gives the first answer again and changes ' +
+      'Repeated within 24 hours with the same body, it returns the first answer again and changes ' +
         'nothing; with another body it is refused. Only successes are kept: after an error the same ' +
         'key may be sent again, with another body too.',
       { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
@@ -185,7 +185,7 @@ function sortParameter({ attributes }: ResourceDefinition): Schema {
   );
 }
 
-/** One parameter: generators take `filter` and `filter[]` for the same name. */
+/** One parameter: generators treat `filter` and `filter[]` as the same name. */
 function filterParameter(): Schema {
   const rule = {
     type: 'string',

@@ -102,7 +102,7 @@ function objectOrNull({ properties }: Schema): Schema {
 
 const known = new WeakMap<z.ZodType, Schema>();
 
-// Many attributes share a schema, and converting one takes a millisecond.
+// Many attributes share a schema, and each conversion costs a millisecond.
 function limitsOf({ schema }: Attribute): Schema {
   const limits = known.get(schema) ?? readLimits(schema);
   known.set(schema, limits);

@@ -11,7 +11,7 @@ import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-sch
 
 type Mode = 'create' | 'update';
 
-/** The name of a create's body where the path gives the relationship or attribute `fixed`. */
+/** The name of a create's body where the path fixes the relationship or attribute `fixed`. */
 export function createSchemaName(type: string, fixed?: string): string {
   return fixed === undefined ? `${type}_create` : `${type}_create_without_${fixed}`;
 }
@@ -61,7 +61,7 @@ function writtenName(type: string): string {
 function createSchema(definition: ResourceDefinition, fixed?: string): Schema {
   const document = bodySchema(definition, 'create', fixed);
   if (definition.adaptCreate === undefined) return document;
-  const other = { type: 'object', description: 'What its issuer gives out, as it is.' };
+  const other = { type: 'object', description: 'The file of its issuer, unchanged.' };
   return { anyOf: [document, other] };
 }
 

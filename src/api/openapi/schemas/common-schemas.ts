@@ -22,12 +22,12 @@ const OPERATORS = [
 
 const FILTER_RULES =
   'At most 50 rules, nested at most 5 deep; all of a request must hold. `any` (to-many) and `has` ' +
-  '(to-one) take a rule about related resources; a to-one relationship is also compared by id: `eq`, ' +
-  '`ne`, `in`, `notin`, `is`, `isnot`. What negates (`ne`, `notin`, `notlike`, `notilike`, `isnot`, ' +
+  '(to-one) contain a rule about related resources; a to-one relationship is also compared by id: ' +
+  '`eq`, `ne`, `in`, `notin`, `is`, `isnot`. What negates (`ne`, `notin`, `notlike`, `notilike`, `isnot`, ' +
   '`not`) also holds for rows without a value; `{"name":…,"op":"isnot","val":null}` leaves them out. ' +
   'Versions are compared part by part: `15.7.9` is before `15.7.10`, `15` equals `15.0`. ' +
   '`filter=…`, a rule or an array of rules, means the same. `filter[name]=value` is short for `eq`; ' +
-  'for an enum, a whole number, a UUID or a relationship by id it takes a list: ' +
+  'for an enum, a whole number, a UUID or a relationship by id the value may be a list: ' +
   '`filter[status]=Queued,NotNow`, `filter[device]=1,2`.';
 
 function members(properties: Schemas, required: string[] = Object.keys(properties)): Schema {

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../errors.js';
 
-/** The status each code comes with below /api/v1; none for codes that only devices or logs get. */
+/** The statuses of each code below /api/v1; none for codes that only devices or logs get. */
 const STATUSES: Record<ErrorCode, number[]> = {
   bad_request: [400, 408],
   malformed_json: [400],

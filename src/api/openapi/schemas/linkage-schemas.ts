@@ -21,14 +21,14 @@ export function linkageSchemas(registry: Registry): Schemas {
 
 function schemasOfLinkage(relation: Relationship): Schemas {
   const { type, write } = relation;
-  const given = { [`${type}_reference`]: identifierSchema(type, refTo('given_id')) };
-  return {
+  const schemas: Schemas = {
     [`${type}_identifier`]: identifierSchema(type, ID),
-    ...(write === 'never' ? {} : given),
-    ...(isChangedAlone(relation) ? { [linkageBodyName(relation)]: linkageBody(relation) } : {}),
     [linkageName(relation)]: linkageDocument(relation),
     [shownName(relation)]: shownRelationship(relation),
   };
+  if (write !== 'never') schemas[`${type}_reference`] = identifierSchema(type, refTo('given_id'));
+  if (isChangedAlone(relation)) schemas[linkageBodyName(relation)] = linkageBody(relation);
+  return schemas;
 }
 
 function identifierSchema(type: string, id: Schema): Schema {
@@ -45,7 +45,7 @@ export function linkageName({ kind, type }: Relationship): string {
   return kind === 'toOne' ? `${type}_to_one` : `${type}_to_many`;
 }
 
-/** Whether the path of the relationship itself takes changes. */
+/** Whether the relationship can be changed by its own path. */
 export function isChangedAlone({ kind, write }: Relationship): boolean {
   return kind === 'toOne' ? write === 'always' : write !== 'never';
 }

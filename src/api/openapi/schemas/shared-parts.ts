@@ -24,15 +24,16 @@ function resourceAnswers({ type, access }: ResourceDefinition): Schemas {
   const found = { description: 'The resource.', content, headers: ['ETag', ...replayed] };
   const headers = ['Location', 'ETag', 'Idempotency-Replayed'];
   const created = answerObject({ description: 'What was created.', content, headers });
-  return {
+  const answers: Schemas = {
     [type]: answerObject(found),
     [`${type}_list`]: answerObject({
       description: `A page of ${words(type)}.`,
       content: list,
       headers: ['ETag'],
     }),
-    ...(access.create === null ? {} : { [`${type}_created`]: created }),
   };
+  if (access.create !== null) answers[`${type}_created`] = created;
+  return answers;
 }
 
 function linkageAnswers({ relationships }: ResourceDefinition): Schemas {

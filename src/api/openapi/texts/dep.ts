@@ -28,7 +28,7 @@ const ACCOUNTS = {
   org_type: '`edu`: Apple School Manager; `org`: Apple Business Manager.',
   org_version: '`v1`: the former deployment programs; `v2`: Apple Business or School Manager.',
   url: 'A service in place of DEP_HOST; https, or http to this machine.',
-  cursor: 'Where the next sync goes on; null: it reads all devices.',
+  cursor: 'Where the next sync resumes; null: it reads all devices.',
   more_to_follow: 'Whether Apple has more pages.',
   fetched_until: "The time of Apple's last page.",
   status:
@@ -45,7 +45,7 @@ const ACCOUNTS = {
   sync_phase: 'What the next page holds. `fetch`: all devices; `delta`: changes after `cursor`.',
   sync_started_at: 'When the current or last sync began.',
   sync_finished_at: 'When the last sync ended.',
-  sync_error: 'Why the last sync stopped; the next one goes on there.',
+  sync_error: 'Why the last sync stopped; the next one resumes there.',
   sync_pages: 'Pages read by the current or last sync.',
   sync_devices: 'Devices in those pages.',
   next_sync_at: 'When it is tried again, or starts on schedule (DEP_SYNC_INTERVAL).',
@@ -67,7 +67,7 @@ const DEVICES = {
   ...DEP_FACTS,
   serial_number: 'The serial number.',
   model: 'The model, in the words of Apple Business Manager.',
-  is_enrolled: 'Whether the device takes commands now.',
+  is_enrolled: 'Whether the device accepts commands now.',
   enrolled_at: 'When the device enrolled.',
   stage:
     '`unassigned`: Apple has no profile for it; `assigned`; `pushed`: the device has the profile; ' +
@@ -114,7 +114,7 @@ const PROFILES = {
   is_mandatory: 'Whether users cannot skip enrollment.',
   await_device_configured: 'Whether Setup Assistant waits for DeviceConfigured.',
   is_mdm_removable: 'Whether users can remove the enrollment.',
-  auto_advance_setup: 'Whether Setup Assistant goes on without input.',
+  auto_advance_setup: 'Whether Setup Assistant advances without input.',
   support_phone_number: 'Shown for help.',
   support_email_address: 'Shown for help.',
   org_magic: 'Groups the devices of one server.',

@@ -9,7 +9,7 @@ const IDENTITY = {
   managed_apple_account: 'Of account-driven enrollment.',
   unmet_minimum_os_version:
     'The version that its DEP profile requires and the device cannot update to.',
-  is_enrolled: 'Whether the device takes commands now.',
+  is_enrolled: 'Whether the device accepts commands now.',
   platform: 'The operating system family, from the model.',
   topic: 'The push topic it enrolled with.',
   push_state:
@@ -179,13 +179,13 @@ export const DEP_FACTS = {
   description: 'The product, in the words of Apple Business Manager.',
   color: 'The color, in the words of Apple Business Manager.',
   asset_tag: 'The asset tag in Apple Business Manager.',
-  os: 'The operating system, as Apple Business Manager says.',
-  device_family: 'The product line, as Apple Business Manager says.',
+  os: 'The operating system, as in Apple Business Manager.',
+  device_family: 'The product line, as in Apple Business Manager.',
   device_assigned_by: 'Who assigned it to this server.',
   device_assigned_date: 'When it was assigned to this server.',
   profile_status: "Apple's: `empty`, `assigned`, `pushed` or `removed`.",
   profile_uuid: 'The DEP profile that Apple has for it; the one it should have is `dep_profile`.',
-  profile_assign_time: 'When Apple was given the profile.',
+  profile_assign_time: 'When the profile was assigned at Apple.',
   profile_push_time: 'When the device got the profile from Apple.',
 };
 
@@ -216,7 +216,7 @@ export const DEVICE_TEXTS = {
     short_name: 'The account name.',
     long_name: 'The full name.',
     not_on_console: 'Whether the user was not at the console at the last TokenUpdate.',
-    is_enrolled: 'Whether the user takes commands now.',
+    is_enrolled: 'Whether the user accepts commands now.',
     awaiting_configuration: 'Whether Setup Assistant waits for this user.',
     last_seen: 'The last contact.',
     tokenupdate_at: 'When the push token was last sent.',
@@ -234,16 +234,16 @@ export const DEVICE_TEXTS = {
     created_at: 'When it was escrowed.',
   },
   device_setups: {
-    state: 'How far Setup Assistant has come.',
+    state: 'The state of Setup Assistant.',
     reason: 'Why it ended like this.',
     attempts: 'How often DeviceConfigured was sent.',
     enrollment_number: 'The enrollment it belongs to.',
     started_at: 'When the device began to wait.',
-    due_at: 'When it is released whatever is missing.',
+    due_at: 'When it is released even if something is missing.',
     ended_at: 'When it stopped waiting.',
   },
   tags: {
-    name: 'Its name, unique whatever the letter case.',
+    name: 'Its name, unique regardless of letter case.',
     color: 'Six hexadecimal digits.',
   },
 };

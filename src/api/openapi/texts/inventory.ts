@@ -67,7 +67,7 @@ export const INVENTORY_TEXTS = {
     requires_bootstrap_token: 'Whether it needs the bootstrap token.',
     restart_required: 'Whether the device restarts.',
     download_size: 'Bytes to download.',
-    install_size: 'Bytes it takes.',
+    install_size: 'Its size in bytes.',
     app_identifiers_to_close: 'Apps that it closes.',
     deferred_until: 'Until when a restriction hides it.',
   },

@@ -9,26 +9,24 @@ const TAGS: Record<string, string> = {
   available_os_updates: 'Updates that devices have offered.',
   certificates: "The server's own certificates. Documents hold an array, even of one.",
   certificate_signing_requests: 'Requests for certificates, with the key kept here.',
-  commands: 'What devices are asked to do, and what they answered.',
+  commands: 'Commands to devices, and their results.',
   configuration: 'Settings of which there is one each.',
   dep_accounts: "Accounts of Apple's device enrollment program.",
-  dep_devices:
-    "Serial numbers of the program: how far each has come, and what Apple's service says of it.",
+  dep_devices: "Serial numbers of the program: their stage, and what Apple's service reports.",
   dep_profiles:
     'How devices of the program enroll and set themselves up. `status` says whether Apple has it, ' +
-    '`meta.warnings` of an answer what Apple or devices would find fault with.',
+    '`meta.warnings` what Apple or devices would refuse.',
   device_groups: 'Devices by group.',
-  device_secrets:
-    'What devices have escrowed: the kinds and times, and by a call of its own the value.',
+  device_secrets: 'What devices have escrowed: kinds and times; a separate call shows the value.',
   device_setups: 'Devices that waited, or still wait, in Setup Assistant.',
   devices: 'Every device known, enrolled or not.',
   documentation: 'This description.',
   installed_applications: 'Applications that devices have reported.',
   installed_certificates: 'Certificates that devices have reported.',
   installed_profiles: 'Profiles that devices have reported.',
-  jobs: 'What the server itself has yet to do, and what it failed to do.',
+  jobs: 'Background work of the server: waiting, running and failed.',
   profiles: 'Configuration profiles: upload, inspect, download.',
-  rsa_private_keys: 'What is known of private keys; never the keys themselves.',
+  rsa_private_keys: 'Facts about private keys; never the keys themselves.',
   tags: 'Labels of devices and applications.',
 };
 
@@ -46,28 +44,28 @@ export function introduction(): string {
 
 ## Errors
 
-\`code\` is stable; \`detail\` is for people. Several faults of one body come together, each with the
-JSON pointer of its place.
+\`code\` is stable; \`detail\` is for people. Several faults of one body are reported together, each with
+its JSON pointer.
 
 ${codeTable()}
 `;
 }
 
 const INTRODUCTION = `JSON:API 1.0 over HTTP. Every path works with and without a slash at its end;
-ids are numbers unless asked otherwise; times are ISO 8601 with an offset.
+ids are numbers by default; times are ISO 8601 with an offset.
 
 ## Authentication and roles
 
 \`Authorization: Bearer TOKEN\`, or HTTP Basic with the token as the password. A \`viewer\` reads; an
 \`operator\` also changes devices, tags, groups, applications, profiles and commands; an \`admin\` may do
 everything. Each operation names the role that it needs. With Basic, which browsers add by themselves, a
-change that a page of another site asks for (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
+change that a page of another site requests (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
 it is one of \`CORS_ORIGINS\`.
 
 ## Bodies
 
 Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, known ones that
-are read-only are ignored. In an update what is left out stays and \`null\` clears.
+are read-only are ignored. In an update absent members stay unchanged and \`null\` clears.
 
 ## Ids
 
@@ -79,7 +77,7 @@ profile. Requests may send either.
 
 \`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
 page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. In every
-order rows without a value come last, and rows with equal values follow their ids. The URL and
+order rows without a value are last, and rows with equal values are ordered by id. The URL and
 all headers may have 64 KB together, which is enough for \`in\` with 1,000 values.
 
 ## Request ids
