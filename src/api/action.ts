@@ -85,7 +85,7 @@ export interface Action<Body, Flag extends string, Prepared> {
   /** `refusals`: who was refused it is in the audit trail too; codes name further refusals. */
   audit: { action: string; targetType: string; refusals?: readonly ErrorCode[] };
   /** False: the answer is not stored, so a repeated Idempotency-Key runs the action again. */
-  isRepeatable?: false;
+  storesAnswer?: false;
   /** Runs before the transaction, for what must not hold one open. */
   prepare?(request: ActionRequest<Body, Flag>): Promise<Prepared>;
   /** The rule. Runs in one transaction with its audit event; what it throws rolls both back. */
@@ -160,7 +160,7 @@ async function perform<Body, Flag extends string, Prepared>(
 ): Promise<void> {
   const context = contextOf(res);
   const flags = readFlags(declared.flags, req, context);
-  const idempotency = declared.isRepeatable === false ? undefined : readIdempotency(req);
+  const idempotency = declared.storesAnswer === false ? undefined : readIdempotency(req);
   const { targetType } = declared.audit;
   const id = declared.path.includes('{id}') ? pathId(req, 'id', targetType) : 0;
   const { value: body, isFlat } = readBody(declared.body, req.body);

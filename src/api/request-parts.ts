@@ -72,10 +72,10 @@ function invalidParameter(parameter: string, message: string): AppError {
   return new AppError('invalid_parameter', 400, message, { source: { parameter } });
 }
 
-/** AppError 400 for a parameter that means nothing here. */
+/** AppError 400 for a parameter that is not among the known ones. */
 export function refuseOthers({ query }: Request, known: string[]): void {
   const [other] = Object.keys(query).filter((name) => !known.includes(name));
-  if (other !== undefined) throw invalidParameter(other, `${other} means nothing here`);
+  if (other !== undefined) throw invalidParameter(other, `unknown parameter ${other}`);
 }
 
 /** False when it is absent. AppError 400 when it is neither true nor false. */

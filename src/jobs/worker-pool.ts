@@ -53,7 +53,7 @@ export async function openWorkerPool(deps: WorkerPoolDeps): Promise<WorkerPool> 
   const created: { pool?: LibraryPool } = {};
   events.once('pool:create', ({ workerPool }) => {
     created.pool = workerPool;
-    connections.hideFailures();
+    connections.returnEmptyOnFailure();
     deps.onOpen(workerPool.id);
   });
   const shutDown = once(events, 'pool:gracefulShutdown').then(() => {

@@ -38,7 +38,7 @@ export async function answerAuthenticate(
   }
   const facts = { ...factsOf(message, identity), cell: readCell(url) };
   const authenticated = await enroll(facts, services);
-  const { outcome, device, spareId } = authenticated;
+  const { outcome, device, duplicateId: spareId } = authenticated;
   if (outcome === 'raced') {
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }

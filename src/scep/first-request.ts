@@ -45,7 +45,7 @@ export interface CertificationDeps {
  * another challenge is stored with its use, for the Authenticate. The server chooses the names
  * (`identityName`); a renewed identity keeps its names.
  */
-export async function certifyFirstRequest(
+export async function issueForChallenge(
   csr: ParsedCsr,
   { db, authority, challenges }: CertificationDeps,
 ): Promise<Issued> {

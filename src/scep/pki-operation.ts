@@ -15,9 +15,9 @@ import {
   replyCipher,
 } from '../protocol/scep/scep.js';
 import { readCertificationRequest } from './certification-request.js';
-import { type CertificationDeps, certifyFirstRequest, type Issued } from './first-request.js';
+import { type CertificationDeps, type Issued, issueForChallenge } from './first-request.js';
 import { ScepRefusal } from './refusal.js';
-import { certifyRenewal, type RenewalDeps } from './renewal-request.js';
+import { issueRenewal, type RenewalDeps } from './renewal-request.js';
 
 export interface PkiOperationDeps
   extends Omit<CertificationDeps, 'authority'>,
@@ -76,7 +76,7 @@ async function answer(
   const { authorities, logger } = deps;
   const message = verifyMessage(der);
   const cipher = checkMessage(message);
-  const { certificate: issued, ...madeFor } = await certify(message, authority, deps);
+  const { certificate: issued, requestId, linkId } = await certify(message, authority, deps);
   // A certificate that is requested again may be of a former CA.
   const issuer = authorities.issuerOf(issued) ?? authorities.current;
   const certificates = [issued, issuer.certificate];
@@ -84,7 +84,7 @@ async function answer(
   const { messageType } = message;
   // Many devices may have the same subject.
   const fingerprint = issued.fingerprint.toString('hex').slice(0, SHORT_FINGERPRINT);
-  const about = { subject, serial, fingerprint, messageType, ...madeFor };
+  const about = { subject, serial, fingerprint, messageType, requestId, linkId };
   logger.info(about, 'scep issued a certificate');
   return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
 }
@@ -95,7 +95,9 @@ function verifyMessage(der: Buffer): PkiMessage {
     return parsePkiMessage(der);
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
-    throw new ScepRefusal(FailInfo.badMessageCheck, 'the message is not signed soundly', { cause });
+    throw new ScepRefusal(FailInfo.badMessageCheck, 'the signature of the message is not valid', {
+      cause,
+    });
   }
 }
 
@@ -129,21 +131,21 @@ async function certify(
 ): Promise<Issued> {
   const csr = readCertificationRequest(message, recipient);
   if (message.messageType === MessageType.renewalReq) {
-    return { certificate: await certifyRenewal(csr, message.signer, deps) };
+    return { certificate: await issueRenewal(csr, message.signer, deps) };
   }
-  return await certifyFirstRequest(csr, { ...deps, authority: deps.authorities.current });
+  return await issueForChallenge(csr, { ...deps, authority: deps.authorities.current });
 }
 
 /** `err` is not logged, since it could contain the challenge. */
 function logRefusal(refusal: ScepRefusal, request: PkiClaims, logger: Logger): void {
   const { failInfo, message: reason } = refusal;
-  const because = becauseOf(refusal);
+  const because = causesOf(refusal);
   const { transactionId, messageType } = request;
   logger.warn({ failInfo, reason, because, transactionId, messageType }, 'scep request refused');
 }
 
 /** The messages of a refusal's cause and of that one's cause; undefined when there are none. */
-function becauseOf({ cause }: ScepRefusal): string[] | undefined {
+function causesOf({ cause }: ScepRefusal): string[] | undefined {
   const deeper = cause instanceof AppError ? cause.cause : undefined;
   const because = [cause, deeper].filter((error) => error instanceof Error);
   return because.length === 0 ? undefined : because.map(({ message }) => message);

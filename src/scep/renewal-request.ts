@@ -32,7 +32,7 @@ interface RenewableIdentity extends IdentityRow {
  * Issues a new certificate for a device that signs with its present one, with the names of that
  * one; those in the request are ignored. Both are valid until the device uses the new one.
  */
-export async function certifyRenewal(
+export async function issueRenewal(
   csr: ParsedCsr,
   signer: ParsedCertificate,
   deps: RenewalDeps,

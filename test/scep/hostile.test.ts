@@ -191,7 +191,7 @@ describe('hostile SCEP messages', () => {
         }),
       ]);
       expect(answer.signer.fingerprint).toEqual(server.authority.certificate.fingerprint);
-      expect(server.lastReason()).toBe('the message is not signed soundly');
+      expect(server.lastReason()).toBe('the signature of the message is not valid');
       expect(await server.db.knex('scep_challenges')).toEqual([]);
     }
   });
@@ -216,7 +216,7 @@ describe('hostile SCEP messages', () => {
         const [entry] = tampered(message, { signature: message.length - 1 });
         const answer = parsePkiMessage(await post(server.app, entry?.[1] ?? message));
         expect(answer.failInfo).toBe(FailInfo.badMessageCheck);
-        expect(server.lastReason()).toBe('the message is not signed soundly');
+        expect(server.lastReason()).toBe('the signature of the message is not valid');
       }
     }
   });

@@ -58,7 +58,7 @@ function formatOf({ query }: Request): FileFormat | undefined {
   const format = FORMATS.find((known) => known === query.format);
   if (format !== undefined) return format;
   const source = { parameter: 'format' };
-  throw new AppError('invalid_parameter', 400, 'format is one of pem, der', { source });
+  throw new AppError('invalid_parameter', 400, 'format must be one of pem, der', { source });
 }
 
 /** Files are sent whatever `Accept` says, but it may ask for the other form. */

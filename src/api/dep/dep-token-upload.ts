@@ -37,7 +37,7 @@ const ACTIONS: Record<StoredToken['outcome'], string> = {
 };
 
 /** A mail header, DER, PEM or base64 of DER: what no form begins with. */
-function looksSealed(body: Buffer): boolean {
+function looksLikeTokenFile(body: Buffer): boolean {
   if (body[0] === 0x30) return true;
   const start = body
     .subarray(0, 300)
@@ -64,7 +64,7 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
     maxBytes: MAX_BYTES,
     bodies: deps.uploads,
     types: TYPES,
-    isMislabelled: looksSealed,
+    isMislabelled: looksLikeTokenFile,
   };
   return {
     operationId: 'uploadDepToken',

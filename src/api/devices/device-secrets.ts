@@ -46,7 +46,7 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
       'device has withdrawn. The answer is not stored for an Idempotency-Key.',
     answer: { status: 200, description: 'The secret.', shows: REVEALED },
     audit: { action: 'devices.reveal_secret', targetType: 'devices', refusals: [] },
-    isRepeatable: false,
+    storesAnswer: false,
     run: async (trx, { id: deviceId, pathId }) => {
       const secretId = pathId('secret_id', 'device_secrets');
       const secret = await findSecret(trx, { deviceId, id: secretId });

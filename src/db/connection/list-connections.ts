@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { AppError } from '../../errors.js';
 import type { Caller } from '../../jsonapi/store.js';
-import { LentConnection } from './lent-connection.js';
-import { ListTurns } from './list-turns.js';
+import { CancellableConnection } from './cancellable-connection.js';
+import { ListQueue } from './list-queue.js';
 import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
@@ -36,10 +36,10 @@ const INTERNAL_CALLER: Caller = { account: '' };
 export class ListConnections {
   readonly pool: pg.Pool;
   readonly #options: ListConnectionOptions;
-  readonly #turns: ListTurns;
+  readonly #turns: ListQueue;
   readonly #timeoutMs: number;
   readonly #backends = new WeakMap<object, number>();
-  readonly #lent = new Set<LentConnection>();
+  readonly #inUse = new Set<CancellableConnection>();
   #closedBy: AppError | undefined;
 
   constructor(options: ListConnectionOptions) {
@@ -49,7 +49,7 @@ export class ListConnections {
     this.#timeoutMs = timeoutMs;
     const reserved = Math.min(RESERVED, max - 1);
     const perAccount = Math.min(PER_ACCOUNT, max);
-    this.#turns = new ListTurns({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
+    this.#turns = new ListQueue({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
     this.pool = new pg.Pool({
       ...client,
       ...(keepsSession && this.#session()),
@@ -75,7 +75,7 @@ export class ListConnections {
     const reason = new AppError('unavailable', 503, 'The server is stopping');
     this.#closedBy = reason;
     this.#turns.close(reason);
-    for (const connection of this.#lent) connection.stop(reason);
+    for (const connection of this.#inUse) connection.stop(reason);
     await this.pool.end();
   }
 
@@ -95,7 +95,7 @@ export class ListConnections {
   }
 
   async #inTransaction<T>(
-    connection: LentConnection,
+    connection: CancellableConnection,
     settings: Record<string, number>,
     work: () => Promise<T>,
   ): Promise<T> {
@@ -111,7 +111,10 @@ export class ListConnections {
     }
   }
 
-  async #lend<T>(caller: Caller, work: (connection: LentConnection) => Promise<T>): Promise<T> {
+  async #lend<T>(
+    caller: Caller,
+    work: (connection: CancellableConnection) => Promise<T>,
+  ): Promise<T> {
     const { signal } = caller;
     const endTurn = await this.#turns.wait(caller);
     try {
@@ -123,7 +126,7 @@ export class ListConnections {
         return await work(connection);
       } finally {
         signal?.removeEventListener('abort', stop);
-        this.#lent.delete(connection);
+        this.#inUse.delete(connection);
         connection.release();
       }
     } finally {
@@ -131,16 +134,16 @@ export class ListConnections {
     }
   }
 
-  async #connect(): Promise<LentConnection> {
+  async #connect(): Promise<CancellableConnection> {
     const client = await this.pool.connect().catch((error: unknown) => {
       throw toAppError(error);
     });
-    const connection = new LentConnection(client, {
+    const connection = new CancellableConnection(client, {
       canceller: this.#options.canceller,
       backendId: this.#backends.get(client),
       timeoutMs: this.#timeoutMs,
     });
-    this.#lent.add(connection);
+    this.#inUse.add(connection);
     if (this.#closedBy) connection.stop(this.#closedBy);
     return connection;
   }
@@ -168,7 +171,7 @@ export class ListConnections {
 }
 
 async function fetchAll<T>(
-  connection: LentConnection,
+  connection: CancellableConnection,
   { text, bindings }: Sql,
   maxBytes: number,
 ): Promise<T[]> {

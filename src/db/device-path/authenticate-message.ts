@@ -100,16 +100,16 @@ input as (
   from message m join devices d on lower(d.enrollment_id) = lower(m.enrollment_id)
   where m.udid is null
 ), chosen as (
-  select m.ord, n.id as named_id, s.free_id, s.other_id, case
-    when n.id is null then coalesce(s.other_id, s.free_id)
+  select m.ord, n.id as named_id, s.serial_only_id, s.other_id, case
+    when n.id is null then coalesce(s.other_id, s.serial_only_id)
     when p.device_id = n.id or n.serial_number = m.serial_number or not m.is_distinctive then n.id
     when n.serial_number is null then coalesce(s.other_id, n.id)
-    else coalesce(s.other_id, s.free_id, n.id) end as target_id
+    else coalesce(s.other_id, s.serial_only_id, n.id) end as target_id
   from message m
   left join named n using (ord)
   left join pin p using (ord)
   cross join lateral (
-    select min(d.id) filter (where d.udid is null) as free_id,
+    select min(d.id) filter (where d.udid is null) as serial_only_id,
       min(d.id) filter (where m.is_distinctive and lower(d.udid) <> lower(m.udid)) as other_id
     from devices d
     where d.serial_number = m.serial_number and d.enrollment_id is null and m.udid is not null

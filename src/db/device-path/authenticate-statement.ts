@@ -35,7 +35,7 @@ judged as (
     case when r.is_signed then r.serial_number end as proven_serial,
     live.device_id as live_id, approval.id as approval_id,
     t.id as target_id, t.enrollment_state as former_state, p.device_id is not null as is_pinned,
-    chosen.named_id, chosen.other_id, case when m.is_distinctive then nullif(chosen.free_id, t.id) end as spare_id, case
+    chosen.named_id, chosen.other_id, case when m.is_distinctive then nullif(chosen.serial_only_id, t.id) end as duplicate_id, case
     when p.device_id is not null and (p.device_id is distinct from t.id
       or lower(coalesce(t.udid, t.enrollment_id)) is distinct from lower(m.device_key))
       or p.state = 'tombstone' and lower(p.udid) <> lower(m.device_key) then 'other_device'
@@ -251,7 +251,7 @@ export const AUTHENTICATE = {
   text: `
 with ${[MESSAGE, LIVE, JUDGED, DEVICE_WRITES, HELD, FOLLOW_UPS].map((part) => part.trim()).join(', ')}
 select v.outcome, pinned.device_id, device.platform, device.os_version, device.is_supervised,
-  v.spare_id, v.named_id, coalesce(v.method, 'profile') as method,
+  v.duplicate_id, v.named_id, coalesce(v.method, 'profile') as method,
   v.proven_serial is not null as is_proven, replaced.id is not null as is_replacement,
   replaced.former_method, replaced.proven_serial, replaced.former_fingerprint,
   held_attempt.id as held_request_id, held_attempt.device_id as held_device_id,

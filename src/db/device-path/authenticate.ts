@@ -35,7 +35,7 @@ export interface Authenticated {
   /** Null when refused or raced. */
   device: KnownDevice | null;
   /** A second record with the same serial number and no other identifier, to be merged into it. */
-  spareId: number | null;
+  duplicateId: number | null;
   /** The record that has the UDID. */
   namedId: number | null;
   /** How the device got its certificate. */
@@ -70,7 +70,7 @@ interface AuthenticateRow extends ReplacedRow {
   platform: string | null;
   os_version: string | null;
   is_supervised: boolean | null;
-  spare_id: number | null;
+  duplicate_id: number | null;
   named_id: number | null;
   method: string;
   is_proven: boolean;
@@ -90,7 +90,7 @@ export interface AuthenticateOptions {
 const RACED: Authenticated = {
   outcome: 'raced',
   device: null,
-  spareId: null,
+  duplicateId: null,
   namedId: null,
   method: 'profile',
   isProven: false,
@@ -149,7 +149,14 @@ function toAuthenticated(row: AuthenticateRow, facts: AuthenticateFacts): Authen
   const { method, is_proven: isProven } = row;
   const replaced = replacedBy(row, facts);
   const held = heldBy(row);
-  const others = { spareId: row.spare_id, namedId: row.named_id, method, isProven, replaced, held };
+  const others = {
+    duplicateId: row.duplicate_id,
+    namedId: row.named_id,
+    method,
+    isProven,
+    replaced,
+    held,
+  };
   if (deviceId !== null) {
     const facts = { platform, osVersion: row.os_version, isSupervised: row.is_supervised };
     return { outcome, device: { deviceId, ...facts }, ...others };

@@ -8,8 +8,11 @@ export interface JobPool {
   /** Resolves with the first failure: from then on the library's state may be wrong. */
   readonly lost: Promise<unknown>;
   isLost(): boolean;
-  /** Until this call failures reject, since the library awaits them: it checks its schema. */
-  hideFailures(): void;
+  /**
+   * From this call on a statement that fails returns no rows. Before it failures reject, since the
+   * library awaits them: it checks its schema.
+   */
+  returnEmptyOnFailure(): void;
 }
 
 type Query = (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.QueryResult>;
@@ -31,12 +34,12 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
       resolve(error);
     };
   });
-  let hides = false;
+  let returnsEmpty = false;
   const query = unfailing(background, lose);
   const client = { query, release: () => undefined };
   const connect = (callback?: OnConnect) => {
     if (callback !== undefined) return lendListener({ background, lose }, callback);
-    return hides ? Promise.resolve(client) : background.connect();
+    return returnsEmpty ? Promise.resolve(client) : background.connect();
   };
   const pool: pg.Pool = Object.create(background, {
     connect: { value: connect },
@@ -46,8 +49,8 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
     pool,
     lost,
     isLost: () => isLost,
-    hideFailures: () => {
-      hides = true;
+    returnEmptyOnFailure: () => {
+      returnsEmpty = true;
     },
   };
 }

@@ -1,5 +1,13 @@
 import type { Transaction } from '../connection/unit-of-work.js';
 
+/**
+ * What a certificate may do for its device (`device_identities.state`):
+ * - `active`: identifies the device.
+ * - `renewal`: issued to renew the device's identity; the device has not used it yet.
+ * - `superseded`: replaced by the certificate of a later enrollment or renewal.
+ * - `revoked`: its device is answered 403.
+ * - `tombstone`: its device was deleted; kept so that the device is still recognized and unenrolls.
+ */
 export type PinState = 'active' | 'renewal' | 'superseded' | 'revoked' | 'tombstone';
 
 /**

@@ -137,8 +137,8 @@ export interface PushEnd extends ClaimedPush {
   /** Milliseconds from now; null: the row is deleted. */
   dueIn: number | null;
   /**
-   * The push covered what was queued before the claim: a request that came later makes the row due at
-   * once. Otherwise the later request waits until `dueIn`, too.
+   * True once the push was answered for good: the requests made before the claim are done, and one made
+   * after it makes the row due at once. False when the push is retried: that request waits until `dueIn`.
    */
   coversEarlierRequests: boolean;
 }

@@ -43,6 +43,6 @@ async function advanceAll({ renewals, logger }: IdentityRenewalTaskDeps, signal:
     total.queued += progress.queued;
     total.renewed += progress.renewed;
     total.failed += progress.failed.length;
-    if (progress.looked < DEVICES_AT_ONCE) return total;
+    if (progress.examined < DEVICES_AT_ONCE) return total;
   }
 }

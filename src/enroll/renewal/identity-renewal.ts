@@ -62,7 +62,12 @@ export class IdentityRenewals {
       );
       await updateRenewals(trx, judged.flatMap(stateAfter));
       const renewed = await closeRenewals(trx, judged);
-      return { looked: rows.length, queued: ids.length, renewed, failed: judged.flatMap(failure) };
+      return {
+        examined: rows.length,
+        queued: ids.length,
+        renewed,
+        failed: judged.flatMap(failure),
+      };
     });
   }
 

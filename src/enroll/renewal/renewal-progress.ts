@@ -19,7 +19,7 @@ export interface FailedRenewal {
 
 export interface RenewalProgress {
   /** Number of examined renewals. */
-  looked: number;
+  examined: number;
   queued: number;
   renewed: number;
   failed: FailedRenewal[];

@@ -2,7 +2,11 @@ import type { IncomingMessage, Server } from 'node:http';
 import { AppError } from '../../errors.js';
 import { createWarner, type Logger } from '../../logger.js';
 import { refuseConnection } from '../errors/client-errors.js';
-import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
+import {
+  type ConnectionRequests,
+  isAnswered,
+  type OpenConnection,
+} from '../server/connection-requests.js';
 
 export interface BodyDeadline {
   /** Time for a body to end; it starts again whenever `flowBytes` of it have arrived. */
@@ -32,31 +36,32 @@ const MESSAGE =
 /** Refuses requests on every path whose bodies have stopped to arrive. */
 export function endStalledBodies(
   server: Server,
-  exchanges: Exchanges,
+  connections: ConnectionRequests,
   { logger, deadline }: { logger: Logger; deadline: BodyDeadline },
 ): void {
-  const known = new WeakMap<Exchange, Progress>();
+  const known = new WeakMap<OpenConnection, Progress>();
   const warn = createWarner(logger);
-  const isStalled = (exchange: Exchange, req: IncomingMessage): boolean => {
+  const isStalled = (connection: OpenConnection, req: IncomingMessage): boolean => {
     const now = performance.now();
     const bytes = req.socket.bytesRead;
-    const progress = known.get(exchange);
+    const progress = known.get(connection);
     // Node stops reading from the connection then.
     const isWaitingForUs = req.readableLength >= req.readableHighWaterMark;
     if (progress?.req !== req || isWaitingForUs || bytes - progress.bytes >= deadline.flowBytes) {
-      known.set(exchange, { req, bytes, since: now });
+      known.set(connection, { req, bytes, since: now });
       return false;
     }
     return now - progress.since >= deadline.ms;
   };
   const check = () => {
-    for (const exchange of exchanges.all()) {
-      const req = exchange.last?.req;
-      if (req === undefined || req.complete || exchange.isRefused || isAnswered(exchange)) continue;
-      if (!isStalled(exchange, req)) continue;
+    for (const connection of connections.all()) {
+      const req = connection.last?.req;
+      if (req === undefined || req.complete || connection.isRefused || isAnswered(connection))
+        continue;
+      if (!isStalled(connection, req)) continue;
       const about = { method: req.method, path: req.url?.split('?', 1)[0] };
       warn({ ...about, peer: req.socket.remoteAddress, status: 408 }, MESSAGE);
-      exchange.isRefused = true;
+      connection.isRefused = true;
       refuseConnection(req.socket, stalled(deadline));
     }
   };

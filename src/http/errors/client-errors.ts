@@ -3,7 +3,11 @@ import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
-import { type Exchange, type Exchanges, isAnswered } from '../server/exchanges.js';
+import {
+  type ConnectionRequests,
+  isAnswered,
+  type OpenConnection,
+} from '../server/connection-requests.js';
 import { errorDocument, MEDIA_TYPE } from './json-api-errors.js';
 
 /** Time for a client that is still sending to read the answer: closed at once, it would lose it. */
@@ -26,16 +30,20 @@ type ParserError = Error & { code?: string };
  * Answers what never becomes a request: headers that are too large, bytes that are not HTTP, and
  * requests that arrive too slowly. The answers are JSON:API error documents: the surface is unknown.
  */
-export function answerClientErrors(server: Server, exchanges: Exchanges, logger: Logger): void {
+export function answerClientErrors(
+  server: Server,
+  connections: ConnectionRequests,
+  logger: Logger,
+): void {
   server.on('clientError', (error: ParserError, socket: Duplex) => {
     const refusal = refusalOf(error);
-    const exchange = exchanges.on(socket);
-    if (exchange.isRefused) return;
+    const connection = connections.on(socket);
+    if (connection.isRefused) return;
     if (!refusal || !socket.writable) socket.destroy();
-    else if (isAwaiting(exchange)) closeBehind(exchange);
-    else if (isAnswered(exchange)) socket.destroy();
+    else if (isAwaiting(connection)) closeBehind(connection);
+    else if (isAnswered(connection)) socket.destroy();
     else {
-      exchange.isRefused = true;
+      connection.isRefused = true;
       logger.info({ status: refusal.status, reason: error.code }, 'request could not be read');
       refuseConnection(socket, refusal);
     }
@@ -55,11 +63,11 @@ function refusalOf({ code = '' }: ParserError): AppError | undefined {
 }
 
 /** The error follows complete requests that are not answered yet. */
-function isAwaiting({ last, pending }: Exchange): boolean {
+function isAwaiting({ last, pending }: OpenConnection): boolean {
   return pending > 0 && last?.req.complete === true;
 }
 
-function closeBehind({ last }: Exchange): void {
+function closeBehind({ last }: OpenConnection): void {
   if (last && !last.res.headersSent) last.res.shouldKeepAlive = false;
 }
 

@@ -20,7 +20,7 @@ import {
   type RequestObserver,
   secondsSince,
 } from '../requests/request-observer.js';
-import { Exchanges } from './exchanges.js';
+import { ConnectionRequests } from './connection-requests.js';
 import { trackConnections } from './listen.js';
 import { createTlsServer, type TlsSettings } from './tls.js';
 
@@ -51,10 +51,10 @@ const LIMITS: ServerOptions = {
 export function createHttpServer(options: HttpServerOptions): Server {
   const limits = { ...LIMITS, ...options.limits };
   const server = options.tls ? createTlsServer(limits, options.tls) : createServer(limits);
-  const exchanges = new Exchanges(server);
-  answerClientErrors(server, exchanges, options.logger);
+  const connections = new ConnectionRequests(server);
+  answerClientErrors(server, connections, options.logger);
   const { logger, bodyDeadline = BODY_DEADLINE } = options;
-  endStalledBodies(server, exchanges, { logger, deadline: bodyDeadline });
+  endStalledBodies(server, connections, { logger, deadline: bodyDeadline });
   server.on('request', createListener(options, server));
   return server;
 }

@@ -2,7 +2,7 @@ import { AppError, type ErrorSource } from '../../errors.js';
 import type { FilterNode } from '../query/filter-node.js';
 import type { CollectionQuery } from '../query/query.js';
 
-type Asked = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'exactTotal' | 'keyset'>;
+type ListQuery = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'exactTotal' | 'keyset'>;
 
 interface Advice {
   source: ErrorSource;
@@ -13,7 +13,7 @@ interface Advice {
 const DEEP_ROWS = 10_000;
 
 /** The error of a list; if it was too expensive, with advice on what the client can change. */
-export function withAdvice(error: unknown, query: Asked): unknown {
+export function withAdvice(error: unknown, query: ListQuery): unknown {
   if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
   const all = adviceFor(query);
   const [first = ANY] = all;
@@ -28,7 +28,7 @@ const ANY: Advice = {
   text: 'ask for a smaller page[size], or name the fields you need with fields[type]',
 };
 
-function adviceFor({ filter, sort, page, exactTotal, keyset }: Asked): Advice[] {
+function adviceFor({ filter, sort, page, exactTotal, keyset }: ListQuery): Advice[] {
   const all: Advice[] = [];
   const source = { parameter: 'filter' };
   const advise = (text: string) => all.push({ source, text });

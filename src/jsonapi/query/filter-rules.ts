@@ -101,7 +101,7 @@ function read({ column, parameter, values }: ValueRule, value: unknown): Scalar 
     );
   }
   if (values && !values.includes(String(scalar))) {
-    throw invalidParameter(parameter, `"${labelOf(column)}" is one of ${values.join(', ')}`);
+    throw invalidParameter(parameter, `"${labelOf(column)}" must be one of ${values.join(', ')}`);
   }
   return scalar;
 }

@@ -10,8 +10,8 @@ import { isLocalProgram } from '../wire/control-http.js';
 import { AnswerRules } from './answer-rules.js';
 import { type ApnsStandInControl, serveControl } from './control.js';
 import { serveCourier } from './courier.js';
+import { ProviderApi } from './provider-api.js';
 import { PushCounts } from './push-counts.js';
-import { PushDesk } from './push-desk.js';
 import { PushServer } from './push-server.js';
 import { TokenStore } from './token-store.js';
 
@@ -55,8 +55,8 @@ export async function startApnsStandIn(options: ApnsStandInOptions): Promise<Apn
     rules: new AnswerRules(),
     counts: new PushCounts(),
   };
-  const desk = new PushDesk(parts);
-  const pushServer = await PushServer.create({ authority, desk, host, maxConcurrentStreams });
+  const api = new ProviderApi(parts);
+  const pushServer = await PushServer.create({ authority, api, host, maxConcurrentStreams });
   const control = createControl(pushServer, parts);
   const side = createSideServer(parts.store, control);
   const name = isIPv6(host) ? `[${host}]` : host;

@@ -4,7 +4,10 @@ import type { CourierLink, TokenStore } from './token-store.js';
 
 const MOST_CHARACTERS_AT_ONCE = 64 * 1024;
 
-/** One connection of devices: they send their tokens and receive their pushes. */
+/**
+ * One connection of devices: they send their tokens and receive their pushes. Apple calls the hosts
+ * that devices connect to for this couriers (1-courier.push.apple.com).
+ */
 class CourierStream implements CourierLink {
   readonly #store: TokenStore;
   readonly #response: ServerResponse;

@@ -8,15 +8,15 @@ import {
   type LabAuthority,
   privateKeyPem,
 } from '../pki/lab-authority.js';
+import type { ProviderApi } from './provider-api.js';
 import type { Pusher } from './push-checks.js';
-import type { PushDesk } from './push-desk.js';
 
 /** How new connections are refused: by a TLS alert, by a reset, or not at all. */
 export type ConnectionRefusal = 'tls' | 'connection' | null;
 
 export interface PushServerOptions {
   authority: LabAuthority;
-  desk: PushDesk;
+  api: ProviderApi;
   host: string;
   maxConcurrentStreams: number;
 }
@@ -98,7 +98,7 @@ export class PushServer {
     session.once('close', () => this.#sessions.delete(session));
     session.on('error', () => undefined);
     const pusher = pusherOf(session);
-    session.on('stream', (stream, headers) => this.options.desk.receive(stream, headers, pusher));
+    session.on('stream', (stream, headers) => this.options.api.receive(stream, headers, pusher));
   }
 
   #accept(socket: Socket): boolean {

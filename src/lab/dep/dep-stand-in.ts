@@ -65,8 +65,8 @@ export async function startDepStandIn(options: DepStandInOptions): Promise<DepSt
   const sessions = new Sessions(options.sessions ?? {});
   const oauth = new OAuthCheck(tokens, organization);
   const cursors = new PageCursors(organization.stateId, cursorLifeMs);
-  const desk = new DepService({ organization, oauth, sessions, cursors, faults });
-  const server = await DepServer.create({ authority, service: desk, counts });
+  const service = new DepService({ organization, oauth, sessions, cursors, faults });
+  const server = await DepServer.create({ authority, service, counts });
   const portal = new Portal(organization, tokens);
   const control = createControl({ server, portal, faults, sessions, counts });
   const side = createPortalServer(control);

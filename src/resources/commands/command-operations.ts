@@ -22,7 +22,7 @@ export interface CommandServices {
   commands: Service<CommandAdministration>;
 }
 
-interface Asked {
+interface RequestedCommand {
   requestType: string;
   parameters: JsonObject;
 }
@@ -31,7 +31,7 @@ interface Asked {
 export function requireRights(
   { commands }: CommandServices,
   { actor }: RequestContext,
-  { requestType, parameters }: Asked,
+  { requestType, parameters }: RequestedCommand,
 ): void {
   if (actor.role === 'admin' || !commands.requiresAdmin(requestType, parameters)) return;
   throw new AppError('forbidden', 403, `${requestType} like this needs the role admin`);
@@ -43,7 +43,7 @@ export async function createCommand(
   const { trx, services, context, toOne } = operation;
   const { request_type, parameters, after, expires_at, priority, ttl } =
     operation.attributes as Record<string, unknown>;
-  const asked: Asked = {
+  const asked: RequestedCommand = {
     requestType: String(request_type),
     parameters: (parameters ?? {}) as JsonObject,
   };

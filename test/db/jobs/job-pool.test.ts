@@ -50,7 +50,7 @@ describe('a statement', () => {
   it('returns no rows when the database cannot be reached', async () => {
     await db.close();
     openPool(NOWHERE);
-    jobPool.hideFailures();
+    jobPool.returnEmptyOnFailure();
     const client = await jobPool.pool.connect();
     expect(await client.query('select 1')).toEqual(NOTHING);
     client.release();
@@ -58,7 +58,7 @@ describe('a statement', () => {
   });
 
   it('returns no rows when its connection is broken, and later ones do not fail', async () => {
-    jobPool.hideFailures();
+    jobPool.returnEmptyOnFailure();
     const client = await jobPool.pool.connect();
     const sleeping = client.query('select pg_sleep(30)');
     const sleeps = "select from pg_stat_activity where query = 'select pg_sleep(30)'";
@@ -70,7 +70,7 @@ describe('a statement', () => {
   });
 
   it('that succeeds is no loss, with values and under a name', async () => {
-    jobPool.hideFailures();
+    jobPool.returnEmptyOnFailure();
     const client = await jobPool.pool.connect();
     const statement = { name: 'seven', text: 'select $1::int as n', values: [7] };
     expect((await client.query(statement)).rows).toEqual([{ n: 7 }]);

@@ -26,7 +26,7 @@ interface Waiter {
  * Decides which statement of a list runs next. The statements of one account wait for each other, so
  * that other accounts always find a free connection.
  */
-export class ListTurns {
+export class ListQueue {
   readonly #limits: TurnLimits;
   readonly #running = new Map<string, number>();
   readonly #waiting = new Set<Waiter>();

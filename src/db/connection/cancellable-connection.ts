@@ -25,7 +25,7 @@ export interface LendOptions {
  * cancel is pending: by then PostgreSQL has signalled the backend, which ignores the signal between two
  * statements. So a late request never cancels the statement of another read.
  */
-export class LentConnection {
+export class CancellableConnection {
   readonly #client: pg.PoolClient;
   readonly #options: LendOptions;
   readonly #deadline: number;

@@ -6,7 +6,7 @@ import { headerFault, LARGEST_PAYLOAD, type Pusher, readPayload, tokenOf } from 
 import type { PushCounts } from './push-counts.js';
 import type { TokenStore } from './token-store.js';
 
-export interface PushDeskOptions {
+export interface ProviderApiOptions {
   store: TokenStore;
   rules: AnswerRules;
   counts: PushCounts;
@@ -14,11 +14,11 @@ export interface PushDeskOptions {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Receives pushes: checks and answers them, and stores the accepted ones. */
-export class PushDesk {
-  readonly #options: PushDeskOptions;
+/** APNs as its providers see it: checks and answers their pushes, and stores the accepted ones. */
+export class ProviderApi {
+  readonly #options: ProviderApiOptions;
 
-  constructor(options: PushDeskOptions) {
+  constructor(options: ProviderApiOptions) {
     this.#options = options;
   }
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ListTurns } from '../../../src/db/connection/list-turns.js';
+import { ListQueue } from '../../../src/db/connection/list-queue.js';
 import { AppError } from '../../../src/errors.js';
 
 const LIMITS = { connections: 8, perAccount: 4, reserved: 3, waitMs: 10_000 };
 
 /** Requests several turns of one account; collects those that came. */
-function ask(turns: ListTurns, account: string, count: number) {
+function ask(turns: ListQueue, account: string, count: number) {
   const given: (() => void)[] = [];
   const refused: AppError[] = [];
   for (let asked = 0; asked < count; asked += 1) {
@@ -21,7 +21,7 @@ const settle = () => sleep(1);
 
 describe('turns of lists', () => {
   it('of one account are limited, however many it requests', async () => {
-    const turns = new ListTurns(LIMITS);
+    const turns = new ListQueue(LIMITS);
     const { given } = ask(turns, 'a', 10);
     await settle();
     expect([given.length, turns.waiting]).toEqual([4, 6]);
@@ -32,7 +32,7 @@ describe('turns of lists', () => {
   });
 
   it('leave connections for accounts that have none running', async () => {
-    const turns = new ListTurns(LIMITS);
+    const turns = new ListQueue(LIMITS);
     const accounts = ['a', 'b', 'c', 'd', 'e', 'f'];
     const asked = accounts.map((account) => ask(turns, account, 10));
     await settle();
@@ -43,7 +43,7 @@ describe('turns of lists', () => {
   });
 
   it('go to the account with the fewest running, then to the first to come', async () => {
-    const turns = new ListTurns({ ...LIMITS, connections: 3, perAccount: 3, reserved: 0 });
+    const turns = new ListQueue({ ...LIMITS, connections: 3, perAccount: 3, reserved: 0 });
     const order: string[] = [];
     const take = async (account: string, name: string) => {
       const end = await turns.wait({ account });
@@ -62,7 +62,7 @@ describe('turns of lists', () => {
   });
 
   it("that do not come in time are refused: 429 because of the account's own lists, 503 because of others", async () => {
-    const turns = new ListTurns({ ...LIMITS, connections: 1, reserved: 0, waitMs: 30 });
+    const turns = new ListQueue({ ...LIMITS, connections: 1, reserved: 0, waitMs: 30 });
     const { refused } = ask(turns, 'a', 2);
     const other = ask(turns, 'b', 1);
     await sleep(60);
@@ -76,7 +76,7 @@ describe('turns of lists', () => {
   });
 
   it('wait for at most 200 statements of one account', async () => {
-    const turns = new ListTurns(LIMITS);
+    const turns = new ListQueue(LIMITS);
     const { refused } = ask(turns, 'a', 206);
     await settle();
     expect(refused.map(({ status }) => status)).toEqual([429, 429]);
@@ -84,7 +84,7 @@ describe('turns of lists', () => {
   });
 
   it('are rejected with the reason of the signal', async () => {
-    const turns = new ListTurns(LIMITS);
+    const turns = new ListQueue(LIMITS);
     ask(turns, 'a', 4);
     const controller = new AbortController();
     const waiting = turns.wait({ account: 'a', signal: controller.signal });
@@ -95,7 +95,7 @@ describe('turns of lists', () => {
   });
 
   it('end with the server', async () => {
-    const turns = new ListTurns(LIMITS);
+    const turns = new ListQueue(LIMITS);
     const { refused } = ask(turns, 'a', 5);
     const over = new AppError('unavailable', 503, 'over');
     turns.close(over);
