@@ -237,6 +237,14 @@ describe('architecture', () => {
     );
   });
 
+  it('has SQL and queries in db only', () => {
+    const others = FILES.filter((file) => !file.startsWith('db/'));
+    const offenders = others.filter((file) =>
+      /\.raw[(<]|\b(?:knex|trx)(?:<[^()]*>)?\(/.test(readFileSync(join(SRC, file), 'utf8')),
+    );
+    expect(offenders).toEqual([]);
+  });
+
   it('lets migrations import nothing of src', () => {
     const directory = join(ROOT, 'migrations');
     const offenders = readdirSync(directory).filter((name) =>

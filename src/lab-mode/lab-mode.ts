@@ -175,7 +175,7 @@ async function realCredentials(
   if (accounts.length > 0) {
     const ids = accounts.join(', ');
     problems.push(
-      `LAB: on does not work beside a real account of Apple's enrollment program (id ${ids}); start ` +
+      `LAB: on does not work beside a real account of Apple's Automated Device Enrollment (id ${ids}); start ` +
         `with LAB=off and DELETE /api/v1/dep/accounts/ID, or ${REMEDY}`,
     );
   }

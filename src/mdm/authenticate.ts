@@ -38,7 +38,7 @@ export async function answerAuthenticate(
   }
   const facts = { ...factsOf(message, identity), cell: readCell(url) };
   const authenticated = await enroll(facts, services);
-  const { outcome, device, duplicateId: spareId } = authenticated;
+  const { outcome, device, duplicateId } = authenticated;
   if (outcome === 'raced') {
     throw new AppError('unavailable', 503, 'the same device authenticated twice at once');
   }
@@ -53,7 +53,7 @@ export async function answerAuthenticate(
   if (outcome === 'enrolling') services.recentAuthenticates.set(recentKey(who), device);
   services.logger.info({ deviceId, outcome }, 'device authenticated');
   warnOfReplaced(authenticated.replaced, deviceId, services);
-  if (spareId !== null) await mergeSpares(deviceId, services);
+  if (duplicateId !== null) await mergeDuplicates(deviceId, services);
   return EMPTY;
 }
 
@@ -158,7 +158,7 @@ function warnOfReplaced(
 }
 
 /** A failure does not fail the enrollment: the next inventory merges the records too. */
-async function mergeSpares(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
+async function mergeDuplicates(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
   const reseal: Reseal = (sealed, from, to) => box.seal(box.open(sealed, from), to);
   try {
     const merged = await inTransaction(db, (trx) => mergeSpareRecords(trx, deviceId, reseal));

@@ -1,4 +1,5 @@
 import { answerOf } from '../commands/setup-faults.js';
+import { isPendingStatus } from '../db/connection/command-status.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/devices/command-repository.js';
 import type { DeviceSetupRow } from '../db/devices/device-setup-repository.js';
 
@@ -6,7 +7,6 @@ const MINUTE_MS = 60_000;
 /** Between two attempts to release a device after its timeout. */
 const RETRY_MS = 5 * MINUTE_MS;
 const MAX_ATTEMPTS = 5;
-const PENDING = ['Queued', 'Sent', 'NotNow'];
 
 /** The next step of a setup. */
 export type SetupVerdict =
@@ -44,7 +44,7 @@ function judgeCommand(
   row: DeviceSetupRow,
   { now, timeout }: { now: Date; timeout: number },
 ): SetupVerdict {
-  const isPending = PENDING.includes(row.status ?? '');
+  const isPending = isPendingStatus(row.status);
   if (isPending && row.due_at > now) return { kind: 'wait' };
   const reason = isPending ? (row.reason ?? reasonToRelease(row, now)) : configuredStatus(row);
   if (row.attempts >= MAX_ATTEMPTS) {

@@ -110,7 +110,7 @@ describe('the lab refuses to start', () => {
     const rows = await database.db.knex('dep_accounts').insert(accounts).returning('id');
     const { id } = rows[0];
     expect(await refusal()).toEqual([
-      `LAB: on does not work beside a real account of Apple's enrollment program (id ${id}); start with LAB=off and DELETE /api/v1/dep/accounts/ID, or use another DATA_DIR or DATABASE_URL for the lab`,
+      `LAB: on does not work beside a real account of Apple's Automated Device Enrollment (id ${id}); start with LAB=off and DELETE /api/v1/dep/accounts/ID, or use another DATA_DIR or DATABASE_URL for the lab`,
     ]);
   });
 });

@@ -56,18 +56,20 @@ interface Example {
   comment: string;
   /** What follows `curl -s`. */
   calls: string[];
+  /** Seconds between two calls, for a device to answer. */
+  pause?: number;
 }
 
-/** How to add an account of Apple's enrollment program; docs/automated-enrollment.md continues. */
+/** How to add an account of Automated Device Enrollment; docs/automated-enrollment.md continues. */
 function depExamples({ config, portalUrl }: LabGuide): Example[] {
   if (portalUrl === undefined) return [];
   const dep = `${config.publicUrl}/dep`;
   return [
     {
       comment:
-        "Apple's enrollment program: a server token for this server (docs/automated-enrollment.md continues)",
+        'Automated Device Enrollment: a server token for this server (docs/automated-enrollment.md continues)',
       calls: [
-        `-H "$AUTH" ${dep}/certificate/download -o "$FILES/muster-dep.pem"`,
+        `-H "$AUTH" -X POST ${dep}/certificate/download -o "$FILES/muster-dep.pem"`,
         `--data-binary "@$FILES/muster-dep.pem" ${portalUrl}/token -o "$FILES/smime.p7m"`,
         `-H "$AUTH" -F "file=@$FILES/smime.p7m" ${dep}/stoken/upload`,
       ],
@@ -83,11 +85,12 @@ function examples(guide: LabGuide): Example[] {
   return [
     { comment: 'list the devices', calls: ['-H "$AUTH" "$API/devices?sort=-id"'] },
     {
-      comment: 'ask one for its name and version, and see that it has answered',
+      comment: 'ask one for its name and version, and see a moment later that it has answered',
       calls: [
         `-H "$AUTH" -X POST "$API/devices/test/${any}"`,
         `-H "$AUTH" "$API/devices/${any}/commands?${newest}"`,
       ],
+      pause: 2,
     },
     ...(phone === undefined
       ? []
@@ -122,9 +125,10 @@ function examples(guide: LabGuide): Example[] {
 export function describeLab(guide: LabGuide): string {
   const { config, devices } = guide;
   const curl = config.tls ? `curl -sg --cacert ${quoted(config.tls.certFile)}` : 'curl -sg';
-  const blocks = examples(guide).map(({ comment, calls }) =>
-    [`# ${comment}`, ...calls.map((call) => `${curl} ${call}`)].join('\n'),
-  );
+  const blocks = examples(guide).map(({ comment, calls, pause }) => {
+    const between = pause === undefined ? '\n' : `\nsleep ${pause}\n`;
+    return `# ${comment}\n${calls.map((call) => `${curl} ${call}`).join(between)}`;
+  });
   return [
     `Muster serves at ${config.publicUrl}, and its devices answer as soon as they are pushed:`,
     '',

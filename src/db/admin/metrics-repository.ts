@@ -1,3 +1,4 @@
+import { PENDING_STATUSES } from '../connection/command-status.js';
 import type { Database } from '../connection/database.js';
 
 export interface PendingCommands {
@@ -31,8 +32,6 @@ export interface RoleCount {
   count: number;
 }
 
-const PENDING = ['Queued', 'Sent', 'NotNow'];
-
 /**
  * After 8 s a scrape has timed out anyway. At most one core, since the others serve devices. The memory
  * is for the bitmap of 500,000 pending commands.
@@ -64,7 +63,7 @@ export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
 /** Each pending status once, also those without commands. */
 export async function pendingCommands(db: Database): Promise<PendingCommands[]> {
   const rows = await select<PendingCommands>(db, PENDING_COMMANDS);
-  return PENDING.map(
+  return PENDING_STATUSES.map(
     (status) => rows.find((row) => row.status === status) ?? { status, count: 0, oldestSeconds: 0 },
   );
 }

@@ -71,15 +71,37 @@ export async function findSupervisorCertificates(knex: Knex): Promise<Buffer[]> 
     .pluck<Buffer[]>('der');
 }
 
-/** Updates the state of the profile's definition. */
-export async function updateDepProfile(
+export interface DefinitionStatus extends Pick<DepProfileRow, 'status' | 'status_text'> {
+  status_advice: string | null;
+}
+
+/** Writes whether Apple has the profile's definition. One that stays pending keeps its `status_at`. */
+export async function updateDefinitionStatus(
   trx: Transaction,
   id: number,
-  values: Partial<
-    Pick<DepProfileRow, 'uuid' | 'definition_digest' | 'status' | 'status_text' | 'url'>
-  > & { status_advice?: string | null; status_at?: Knex.Raw; last_upload_at?: Knex.Raw },
+  values: DefinitionStatus,
 ): Promise<void> {
-  await trx('dep_profiles').where({ id }).update(values);
+  const at = "case when status = 'pending' and ? = 'pending' then status_at else now() end";
+  const status_at = trx.raw(at, [values.status]);
+  await trx('dep_profiles')
+    .where({ id })
+    .update({ ...values, status_at });
+}
+
+/** What Apple has of a profile. */
+export type UploadedDefinition = Pick<DepProfileRow, 'uuid' | 'definition_digest' | 'url'>;
+
+/** Records that Apple has just accepted this definition of the profile. */
+export async function recordUpload(
+  trx: Transaction,
+  id: number,
+  uploaded: UploadedDefinition,
+): Promise<void> {
+  const status = { status: 'defined', status_text: null, status_advice: null };
+  const now = trx.fn.now();
+  await trx('dep_profiles')
+    .where({ id })
+    .update({ ...uploaded, ...status, status_at: now, last_upload_at: now });
 }
 
 /** Marks profiles of an account as waiting for a new definition. */

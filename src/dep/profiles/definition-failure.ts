@@ -1,6 +1,6 @@
 import type { Database } from '../../db/connection/database.js';
 import { updateProfileErrors } from '../../db/dep/dep-profile-failures.js';
-import { makeProfileRows, updateDepProfile } from '../../db/dep/dep-profile-repository.js';
+import { makeProfileRows, updateDefinitionStatus } from '../../db/dep/dep-profile-repository.js';
 import type { Logger } from '../../logger.js';
 import { DepError } from '../client/dep-error.js';
 import { type NextAttempt, nextAttemptAfter } from '../client/next-attempt.js';
@@ -40,11 +40,10 @@ function refuse(
   text: string,
 ): Promise<void> {
   return ifUnchanged(db, attempt, async (trx, { id }) => {
-    await updateDepProfile(trx, id, {
+    await updateDefinitionStatus(trx, id, {
       status: 'failed',
       status_text: text,
       status_advice: refusalAdvice(text),
-      status_at: trx.raw('now()'),
     });
     await makeProfileRows(trx, { profileId: id, accountId: attempt.accountId });
     await updateProfileErrors(trx, attempt.accountId);
@@ -59,12 +58,11 @@ function postpone(
   attempt: DefinitionAttempt,
   { at, text }: NextAttempt & { text: string },
 ): Promise<void> {
-  return ifUnchanged(db, attempt, async (trx, { id, status }) => {
-    await updateDepProfile(trx, id, {
+  return ifUnchanged(db, attempt, async (trx, { id }) => {
+    await updateDefinitionStatus(trx, id, {
       status: 'pending',
       status_text: text,
       status_advice: WAITS,
-      status_at: trx.raw(status === 'pending' ? 'status_at' : 'now()'),
     });
     if (at) await jobs.define(trx, id, { runAt: at });
   });

@@ -9,7 +9,8 @@ import {
   makeProfileDue,
   markProfilesPending,
   recordDefinition,
-  updateDepProfile,
+  recordUpload,
+  updateDefinitionStatus,
 } from '../../db/dep/dep-profile-repository.js';
 import type { Task } from '../../jobs/task.js';
 import type { DepAccounts } from '../client/dep-api.js';
@@ -85,7 +86,7 @@ export class ProfileDefinitions {
   #confirm(attempt: DefinitionAttempt): Promise<void> {
     return ifUnchanged(this.deps.db, attempt, async (trx, { id, status }) => {
       if (status === 'defined') return;
-      await updateDepProfile(trx, id, { ...DEFINED, status_at: trx.raw('now()') });
+      await updateDefinitionStatus(trx, id, DEFINED);
       await updateProfileErrors(trx, attempt.accountId);
     });
   }
@@ -99,14 +100,8 @@ export class ProfileDefinitions {
       if (profile === undefined || !isUnchanged(profile, attempt)) return;
       // Another process has stored the same definition.
       if (profile.status === 'defined' && isDefinedAs(profile, digest)) return;
-      await updateDepProfile(trx, profile.id, {
-        ...DEFINED,
-        uuid,
-        definition_digest: digest,
-        url: urlOf(profile, context),
-        status_at: trx.raw('now()'),
-        last_upload_at: trx.raw('now()'),
-      });
+      const url = urlOf(profile, context);
+      await recordUpload(trx, profile.id, { uuid, definition_digest: digest, url });
       await makeProfileDue(trx, { profileId: profile.id, accountId });
       await this.deps.jobs.assign(trx, accountId);
     });

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { CommandQueue, QueuedCommand } from '../../commands/queue.js';
+import { isPendingStatus } from '../../db/connection/command-status.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   beginDueRenewals,
@@ -157,7 +158,7 @@ function accountOf(row: RenewalRow): Pick<EnrollmentFor, 'account'> {
 }
 
 function refuseSecond({ device_id, command_id, status }: RenewalRow): void {
-  if (!['Queued', 'Sent', 'NotNow'].includes(status ?? '')) return;
+  if (!isPendingStatus(status)) return;
   throw conflict(`device ${device_id} is being renewed by command ${command_id} (${status})`);
 }
 

@@ -46,7 +46,7 @@ describe('what muster lab prints', () => {
   it("shows how to obtain a token of Apple's program", () => {
     expect(guide([MAC])).toContain(
       [
-        'curl -sg -H "$AUTH" http://localhost:8080/dep/certificate/download -o "$FILES/muster-dep.pem"',
+        'curl -sg -H "$AUTH" -X POST http://localhost:8080/dep/certificate/download -o "$FILES/muster-dep.pem"',
         'curl -sg --data-binary "@$FILES/muster-dep.pem" http://127.0.0.1:50002/token -o "$FILES/smime.p7m"',
         'curl -sg -H "$AUTH" -F "file=@$FILES/smime.p7m" http://localhost:8080/dep/stoken/upload',
       ].join('\n'),
