@@ -27,7 +27,7 @@ export async function deliver(
     requestType,
     body,
     parameters = usualParameters(requestType),
-  }: { requestType: string; body: Fields; parameters?: object },
+  }: { requestType: string; body: Fields; parameters?: object | undefined },
 ): Promise<string> {
   const queued = await adminApi(app).post(
     '/commands',

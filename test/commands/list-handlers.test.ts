@@ -186,7 +186,7 @@ async function managedOf(table: string, key: string) {
 
 function ask(requestType: string, { parameters, list }: { parameters?: object; list: Fields[] }) {
   const body = { [requestType]: list };
-  return deliver(app, target, { requestType, body, ...(parameters && { parameters }) });
+  return deliver(app, target, { requestType, body, parameters });
 }
 
 describe('InstalledApplicationList with ManagedAppsOnly', () => {

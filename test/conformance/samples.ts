@@ -102,7 +102,7 @@ export function sampleDocument(definition: ResourceDefinition, index: number, de
   const { type, relationships } = definition;
   const device = { data: { type: 'devices', id: deviceId } };
   const attributes = sampleAttributes(definition, index);
-  return { data: { type, attributes, ...(relationships.device && { relationships: { device } }) } };
+  return { data: { type, attributes, relationships: relationships.device && { device } } };
 }
 
 export async function nullableColumns(knex: Knex, table: string): Promise<Set<string>> {

@@ -13,7 +13,7 @@ import {
 export interface Call {
   /** With the ids in, below /api/v1, without a slash at its end. */
   path: string;
-  body?: Json;
+  body?: Json | undefined;
   form?: FormData;
 }
 
@@ -210,7 +210,7 @@ function relationship(method: string, parent: string, end: string): Case {
 }
 
 function fixed(path: string, role: Role, body?: Json): Case {
-  return { role, status: 200, prepare: async () => ({ path, ...(body && { body }) }) };
+  return { role, status: 200, prepare: async () => ({ path, body }) };
 }
 
 const ORGANIZATION = { data: { attributes: { name: 'Contract', payload_prefix: 'com.example' } } };

@@ -45,9 +45,11 @@ export async function createWorld(): Promise<World> {
     admin: ADMIN_TOKEN,
   };
   const create: World['create'] = (path, type, attributes, relationships) =>
-    post(app, path, { data: { type, attributes, ...(relationships && { relationships }) } });
+    post(app, path, { data: { type, attributes, relationships } });
   const world: World = {
-    ...{ app, tokens, create },
+    app,
+    tokens,
+    create,
     device: () => create('/devices', 'devices', { udid: randomUUID() }),
     enrolledDevice: () => enrolledDevice(app),
     command: (id) => create(`/devices/${id}/commands`, 'commands', commandAttributes()),
@@ -113,7 +115,7 @@ export async function certificateAttributes(path = '/certificates'): Promise<Jso
   return {
     pem_certificate: encodePem('CERTIFICATE', certificate.der),
     pem_private_key: encodePem('PRIVATE KEY', exportPrivateKey(privateKey)),
-    ...(path === '/certificates' && { purpose: 'mdm.encrypt' }),
+    purpose: path === '/certificates' ? 'mdm.encrypt' : undefined,
   };
 }
 

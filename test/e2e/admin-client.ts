@@ -39,13 +39,12 @@ export class AdminClient {
 
   /** `path` is below /api/v1. A body makes it a POST. */
   async call(path: string, body?: object): Promise<Answer> {
+    const headers = new Headers({ Authorization: `Bearer ${this.token}` });
+    if (body !== undefined) headers.set('Content-Type', 'application/vnd.api+json');
     const response = await fetch(`${this.url}/api/v1${path}`, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: {
-        Authorization: `Bearer ${this.token}`,
-        ...(body === undefined ? {} : { 'Content-Type': 'application/vnd.api+json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
     });
     return toAnswer(response.status, await response.text());
   }

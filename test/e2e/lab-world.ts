@@ -45,7 +45,7 @@ export async function runSimulation(
   const written: string[] = [];
   const usual = { enroll: 'profile', devices: 1, url, notNow: 0, pollInterval: 1 } as const;
   const out = { write: (text: string) => written.push(text) };
-  const io = { out, ...(signal === undefined ? {} : { signal }) };
+  const io = { out, signal };
   const code = await simulate({ ...usual, concurrency: 4, ...options }, io);
   return { code, output: written.join('') };
 }

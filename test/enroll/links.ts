@@ -15,7 +15,7 @@ export async function makeLink(
   const data = {
     type: 'enrollment_links',
     attributes: { name: 'Office', ...attributes },
-    ...(relationships && { relationships }),
+    relationships,
   };
   const { status, body } = await adminApi(app).post('/enrollment_links', { data });
   if (status !== 201) throw new Error(`no link: ${JSON.stringify(body)}`);

@@ -47,10 +47,8 @@ export class CertifiedDevice extends TestDevice {
       method: 'PUT',
       agent,
       rejectUnauthorized: false,
-      ...(this.shown && {
-        cert: certificatePem(this.shown.certificate, ...(this.shown.chain ?? [])),
-        key: keyPem(this.shown),
-      }),
+      cert: this.shown && certificatePem(this.shown.certificate, ...(this.shown.chain ?? [])),
+      key: this.shown && keyPem(this.shown),
       headers: {
         ...headers,
         'Content-Length': body.length,

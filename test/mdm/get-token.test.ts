@@ -46,7 +46,7 @@ async function upload({ of = identity, purpose = 'dep.stoken', withKey = true }:
   const attributes = {
     purpose,
     pem_certificate: certificatePem(of.certificate),
-    ...(withKey && { pem_private_key: keyPem(of) }),
+    pem_private_key: withKey ? keyPem(of) : undefined,
   };
   const { status, body } = await adminApi(app).post('/certificates', {
     data: { type: 'certificates', attributes },

@@ -169,7 +169,7 @@ describe('a device that never signs', () => {
           rejectUnauthorized: false,
           cert: certificatePem(own.certificate),
           key: keyPem(own),
-          ...(session && { session }),
+          session,
         });
         socket.on('error', reject);
         socket.on('secureConnect', () => {

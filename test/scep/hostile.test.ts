@@ -47,7 +47,7 @@ describe('hostile SCEP messages', () => {
       senderNonce: randomBytes(16),
       signer,
       digest: 'sha256',
-      ...(envelope === undefined ? {} : { envelope }),
+      envelope,
     });
 
   /** The failInfo of the signed refusal that the message gets. */

@@ -1,10 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { AppError, notFound } from '../../errors.js';
+import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
-import { parseId } from '../../jsonapi/definition/values.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import type {
   CredentialFile,
@@ -13,7 +12,7 @@ import type {
 } from '../../pki/credentials/credential-files.js';
 import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from '../api-route.js';
 import { auditRefusals } from '../audit-refusals.js';
-import { booleanParameter, refuseOthers } from '../request-parts.js';
+import { booleanParameter, pathId, refuseOthers } from '../request-parts.js';
 
 export interface CredentialDownloadDeps {
   db: Database;
@@ -45,13 +44,6 @@ const chainParameter: ApiParameter = {
   schema: { type: 'boolean', default: false },
 };
 
-function idOf(req: Request): number {
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(given);
-  return id;
-}
-
 /** undefined when the query names none. */
 function formatOf({ query }: Request): FileFormat | undefined {
   if (query.format === undefined) return undefined;
@@ -77,7 +69,8 @@ function downloadCertificate({ db, credentialFiles }: CredentialDownloadDeps): R
     refuseOthers(req, ['format', 'chain']);
     const format = formatOf(req) ?? 'pem';
     const withChain = booleanParameter(req, 'chain');
-    send(res, await credentialFiles.certificate(db, { id: idOf(req), format, withChain }));
+    const id = pathId(req, 'id', 'certificates');
+    send(res, await credentialFiles.certificate(db, { id, format, withChain }));
   };
 }
 
@@ -86,7 +79,7 @@ function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHa
   return async (req, res) => {
     refuseOthers(req, ['format']);
     const format = formatOf(req) ?? acceptedFormat(req);
-    const id = idOf(req);
+    const id = pathId(req, 'id', KEY_DOWNLOAD.targetType);
     const file = await inTransaction(db, async (trx) => {
       const opened = await credentialFiles.privateKey(trx, id, format);
       await writeAudit(trx, {

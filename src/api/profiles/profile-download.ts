@@ -2,14 +2,13 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import type { StoredVersion } from '../../db/devices/profile-repository.js';
-import { AppError, notFound } from '../../errors.js';
+import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
-import { parseId } from '../../jsonapi/definition/values.js';
 import type { FileChoice, ProfileRebuild } from '../../profiles/profile-rebuild.js';
 import type { ApiOperation, ApiParameter } from '../api-route.js';
-import { booleanParameter, integerParameter, refuseOthers } from '../request-parts.js';
+import { booleanParameter, integerParameter, pathId, refuseOthers } from '../request-parts.js';
 
 export interface ProfileDownloadDeps {
   db: Database;
@@ -18,7 +17,8 @@ export interface ProfileDownloadDeps {
 
 const PROFILE_TYPE = 'application/x-apple-aspen-config';
 
-/** Gives a profile back as a file. */
+// Not an `action`: it answers with a file, not with a document.
+/** Sends a profile as a file. */
 export function downloadOperation(deps: ProfileDownloadDeps): ApiOperation {
   const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
   return {
@@ -69,9 +69,7 @@ function choiceOf(req: Request): DownloadChoice {
     req,
     DOWNLOAD_PARAMETERS.map(({ name }) => name),
   );
-  const given = String(req.params.id);
-  const id = parseId(given);
-  if (id === undefined) throw notFound(`profiles ${given}`);
+  const id = pathId(req, 'id', 'profiles');
   const isSigned = booleanParameter(req, 'signed');
   const isOriginal = booleanParameter(req, 'original');
   if (isSigned && isOriginal) {

@@ -23,7 +23,8 @@ export interface ProfileUploadDeps {
 
 const MAX_BYTES = 5 * 1024 * 1024;
 
-/** Takes a profile in: 201 with a new version, 200 when its bytes are there already. */
+// Not an `action`: it reads a form, and answers 200 or 201.
+/** Stores a profile: 201 with a new version, 200 when its bytes are already the current version. */
 export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
   const file = { type: 'string', format: 'binary' };
   const schema = { type: 'object', properties: { file }, required: ['file'] };

@@ -139,6 +139,7 @@ function answerOf({ definition, title }: Setting) {
   return { status: 200, description: `The document of ${title}.`, content };
 }
 
+// Not an `action`: If-Match is compared with the ETag of the settings, and changes are audited in full.
 /** `isWhole`: the first write must name what is required. */
 function writer(
   setting: Setting,

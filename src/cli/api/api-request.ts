@@ -24,6 +24,15 @@ export function typeAt(path: string): string | undefined {
   return definition?.relationships[below]?.type;
 }
 
+/** The columns of the resources at this path; undefined where their type is not known. */
+export function columnsAt(path: string): string[] | undefined {
+  const type = typeAt(path);
+  const definition = DEFINITIONS.find((known) => known.type === type);
+  if (definition === undefined) return undefined;
+  const { attributes, relationships } = definition;
+  return ['id', ...Object.keys(attributes), ...Object.keys(relationships)];
+}
+
 /** `name=text`, `name=@FILE` and `name:=JSON` as attributes. */
 async function readFields(fields: string[]): Promise<Record<string, unknown>> {
   const attributes: Record<string, unknown> = {};

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.js';
+import { UsageError } from '../options.js';
 import { tableLines } from '../table.js';
 
 /** A JSON:API document, as far as a table needs it. */
@@ -10,6 +10,8 @@ export interface ApiDocument {
 export interface TableOptions {
   /** Attributes, or paths such as `device.serial_number`; chosen by the width when absent. */
   columns?: readonly string[] | undefined;
+  /** Names of the columns of a list without resources; undefined where they are not known. */
+  known?: readonly string[] | undefined;
   /** Of the terminal, in characters. */
   width: number;
 }
@@ -18,6 +20,7 @@ type Row = Record<string, unknown>;
 
 const LONGEST_CELL = 40;
 const GAP = 2;
+const MOST_NAMED = 5;
 
 /** undefined for an answer without resources. */
 export function toDocument(value: unknown): ApiDocument | undefined {
@@ -29,16 +32,18 @@ export function toDocument(value: unknown): ApiDocument | undefined {
 }
 
 /**
- * A list as one row a resource, a single resource as one row an attribute. AppError for a column that
+ * A list as one row a resource, a single resource as one row an attribute. UsageError for a column that
  * no resource has.
  */
 export async function formatTable(document: ApiDocument, options: TableOptions): Promise<string> {
   const isList = Array.isArray(document.data);
   const rows = await toRows(document);
-  checkColumns(rows, options.columns);
+  const names = rows.length === 0 ? options.known : rows.flatMap((row) => Object.keys(row));
+  if (names !== undefined) checkColumns([...new Set(names)], options.columns);
+  const hasHeading = isList && names === undefined && options.columns !== undefined;
+  if (rows.length === 0 && !hasHeading) return 'nothing found\n';
   const table = isList ? listTable(rows, options) : resourceTable(rows[0], options);
-  const lines = rows.length === 0 ? ['nothing found'] : tableLines(table);
-  return `${lines.join('\n')}\n`;
+  return `${tableLines(table).join('\n')}\n`;
 }
 
 /** Loaded when needed: no other command uses the package. */
@@ -51,13 +56,32 @@ async function toRows({ data, included }: ApiDocument): Promise<Row[]> {
   return read as Row[];
 }
 
-function checkColumns(rows: Row[], columns: readonly string[] = []): void {
-  if (rows.length === 0) return;
-  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+function checkColumns(names: string[], columns: readonly string[] = []): void {
   const unknown = columns.find((column) => !names.includes(column.split('.')[0] ?? ''));
   if (unknown === undefined) return;
-  const message = `there is no column ${JSON.stringify(unknown)}: there are ${names.join(', ')}`;
-  throw new AppError('bad_request', 400, message);
+  const some = byLikeness(names, unknown).slice(0, MOST_NAMED).join(', ');
+  const hint = `there are ${some}${names.length > MOST_NAMED ? ' and others' : ''}`;
+  const remedy = 'leave out --table and --columns to see all';
+  throw new UsageError(`there is no column ${JSON.stringify(unknown)}: ${hint}; ${remedy}`);
+}
+
+/** Those that share most pairs of letters with the name first. */
+function byLikeness(names: string[], name: string): string[] {
+  const pairs = pairsOf(name);
+  const likeness = (other: string) => {
+    const found = pairsOf(other);
+    const shared = [...found].filter((pair) => pairs.has(pair)).length;
+    return (2 * shared) / Math.max(1, found.size + pairs.size);
+  };
+  const rated = names.map((other) => ({ other, rate: likeness(other) }));
+  return rated.sort((a, b) => b.rate - a.rate).map(({ other }) => other);
+}
+
+function pairsOf(text: string): Set<string> {
+  const lower = text.toLowerCase();
+  return new Set(
+    Array.from({ length: Math.max(0, lower.length - 1) }, (_, i) => lower.slice(i, i + 2)),
+  );
 }
 
 function listTable(rows: Row[], { columns, width }: TableOptions): string[][] {

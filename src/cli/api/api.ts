@@ -4,8 +4,8 @@ import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
 import { httpUrl } from '../options.js';
 import { type ApiCall, type ApiReply, callApi, readAdminToken } from './api-client.js';
-import { apiUrl, bodyOfFields, readData } from './api-request.js';
-import { formatTable, toDocument } from './api-table.js';
+import { apiUrl, bodyOfFields, columnsAt, readData } from './api-request.js';
+import { formatTable, type TableOptions, toDocument } from './api-table.js';
 
 /** Columns of a terminal of unknown width. */
 const WIDTH = 120;
@@ -44,7 +44,7 @@ export async function api(
   if (options.all) return await printAll(call, options, io);
   const reply = await callApi(call);
   if (options.includeHeaders || call.method === 'HEAD') io.out.write(headText(reply));
-  io.out.write(options.raw ? reply.body : await bodyText(reply, options, io));
+  io.out.write(options.raw ? reply.body : await bodyText(reply, options, { path, io }));
   return verdict(reply, io);
 }
 
@@ -52,12 +52,16 @@ export async function api(
 async function bodyText(
   reply: ApiReply,
   options: ApiOptions,
-  { out }: ApiIo,
+  { path, io }: { path: string; io: ApiIo },
 ): Promise<string | Buffer> {
   const isTable = options.table && isJson(reply) && reply.status < 300;
   const document = isTable ? toDocument(parseJson(reply.body)) : undefined;
   if (document === undefined) return readable(reply);
-  return await formatTable(document, { columns: options.columns, width: out.columns ?? WIDTH });
+  return await formatTable(document, tableOptions(path, options, io));
+}
+
+function tableOptions(path: string, { columns }: ApiOptions, { out }: ApiIo): TableOptions {
+  return { columns, known: columnsAt(path), width: out.columns ?? WIDTH };
 }
 
 async function prepare(
@@ -108,7 +112,7 @@ interface Page {
 /** Every resource of every page: one to a line, or one table. */
 async function printAll(call: ApiCall, options: ApiOptions, io: ApiIo): Promise<number> {
   const all: Required<Pick<Page, 'included'>> & { data: unknown[] } = { data: [], included: [] };
-  const [base = ''] = call.url.href.split('/api/v1', 1);
+  const [base = '', path = ''] = call.url.href.split('/api/v1', 2);
   for (let url: URL | undefined = call.url; url !== undefined; ) {
     const reply = await callApi({ ...call, url });
     const { data, included = [], links } = isJson(reply) ? (parseJson(reply.body) as Page) : {};
@@ -122,8 +126,7 @@ async function printAll(call: ApiCall, options: ApiOptions, io: ApiIo): Promise<
     url = links?.next ? apiUrl(base, links.next) : undefined;
   }
   if (options.table) {
-    const width = io.out.columns ?? WIDTH;
-    io.out.write(await formatTable(all, { columns: options.columns, width }));
+    io.out.write(await formatTable(all, tableOptions(path, options, io)));
   }
   return 0;
 }

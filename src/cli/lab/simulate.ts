@@ -30,7 +30,7 @@ export interface SimulateOptions extends WayOptions {
 export interface SimulateIo {
   out: { write(text: string): unknown; isTTY?: boolean };
   /** Ends the simulation; without one Ctrl-C and SIGTERM do. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 const PLAIN_INTERVAL_MS = 5_000;

@@ -23,7 +23,7 @@ export interface AccountSyncDeps extends SyncRunDeps {
 export interface SyncJob {
   accountId: number;
   /** Failures in a row. */
-  attempt?: number;
+  attempt?: number | undefined;
 }
 
 /** Retry delay while another process syncs the account. */

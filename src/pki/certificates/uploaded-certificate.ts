@@ -18,7 +18,7 @@ export interface CertificateUpload {
    * may stand there too.
    */
   pem_certificate?: string | null;
-  pem_private_key?: string | null;
+  pem_private_key?: string | null | undefined;
   /** Base64. */
   pkcs12?: string | null;
   /** Of the PKCS #12 file or the encrypted key. */

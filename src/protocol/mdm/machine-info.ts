@@ -9,11 +9,11 @@ export interface MachineInfo {
   udid?: string;
   serial?: string;
   /** `iPad4,1` */
-  product?: string;
+  product?: string | undefined;
   /** The build, `15A5278f`; in answers to a Profile Service too. */
   version?: string;
   /** From iOS 17, macOS 14 on: `17.0.1` */
-  osVersion?: string;
+  osVersion?: string | undefined;
   supplementalBuildVersion?: string;
   supplementalOsVersionExtra?: string;
   imei?: string;

@@ -115,7 +115,7 @@ export interface PkiMessageOptions {
   failInfo?: number;
   failInfoText?: string | undefined;
   /** Absent: a message without content. */
-  envelope?: Buffer;
+  envelope?: Buffer | undefined;
   signer: Signer;
   digest: DigestName;
 }

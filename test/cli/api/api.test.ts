@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type ApiOptions, api } from '../../../src/cli/api/api.js';
 import { apiUrl, typeAt } from '../../../src/cli/api/api-request.js';
+import { UsageError } from '../../../src/cli/options.js';
 import { AppError } from '../../../src/errors.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../../helpers/app.js';
 import {
@@ -56,6 +57,7 @@ function failure(...given: Parameters<typeof run>): Promise<[string, string]> {
     () => ['none', ''],
     (error: unknown) => {
       if (error instanceof AppError) return [error.code, error.message];
+      if (error instanceof UsageError) return ['usage', error.message];
       throw error;
     },
   );
@@ -299,6 +301,26 @@ describe('muster api --table', () => {
     expect([code, out]).toEqual([0, 'nothing found\n']);
   });
 
+  it.each([{}, { all: true }])(
+    'refuses an unknown column of an empty list with %j',
+    async (more) => {
+      const options = { table: true, columns: ['id', 'device_nam'], ...more };
+      const [code, message] = await failure(['GET', '/devices?filter[udid]=none'], options);
+      expect(code).toBe('usage');
+      expect(message).toMatch(/^there is no column "device_nam": there are device_name, /);
+      expect(message).toMatch(/ and others; leave out --table and --columns to see all$/);
+      expect(message.length).toBeLessThan(200);
+    },
+  );
+
+  it('prints the heading alone for an empty list of a type that it does not know', async () => {
+    const [row] = await app.db.knex('devices').insert({ udid: 'untagged' }).returning('id');
+    const path = `/devices/${row.id}/relationships/tags`;
+    const { code, out } = await run(['GET', path], { table: true, columns: ['type', 'id'] });
+    expect([code, out]).toEqual([0, 'TYPE  ID\n']);
+    await app.db.knex('devices').delete();
+  });
+
   it('prints errors as JSON, as without it', async () => {
     const { code, out, err } = await run(['GET', '/tags/999999'], { table: true });
     expect([code, err]).toEqual([1, 'muster: 404 Not Found\n']);
@@ -320,8 +342,9 @@ describe('muster api --table', () => {
   it('refuses columns that no resource has, and options that exclude each other', async () => {
     const columns = ['name', 'colour'];
     const [code, message] = await failure(['GET', '/tags'], { table: true, columns });
-    expect(code).toBe('bad_request');
-    expect(message).toMatch(/^there is no column "colour": there are (.*, )?color, /);
+    expect(code).toBe('usage');
+    expect(message).toMatch(/^there is no column "colour": there are color, /);
+    expect(message).toMatch(/, id; leave out --table and --columns to see all$/);
     expect((await failure(['GET', '/tags'], { columns }))[1]).toBe('--columns goes with --table');
     expect((await failure(['GET', '/tags'], { table: true, raw: true }))[1]).toBe(
       'use either --table or --raw',

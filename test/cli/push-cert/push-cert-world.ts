@@ -51,7 +51,7 @@ export function pushCertWorld(deps: PushCertDeps) {
       write: (line: string) => void lines.push(line),
       writeBytes: (bytes: Buffer) => void chunks.push(bytes),
       stdin: Readable.from([Buffer.from(stdin)]),
-      ...(answer === undefined ? {} : { ask }),
+      ask: answer === undefined ? undefined : ask,
     };
     const error = await work(io).then(
       () => undefined,

@@ -22,7 +22,7 @@ export const content = Buffer.from('<plist><dict/></plist>');
 export const refusals = ['invalid_asn1', 'invalid_certificate', 'invalid_signature'];
 
 export function verifyCode(der: Buffer, over?: Buffer): string | undefined {
-  return codeOf(() => verifySignedData({ der, ...(over && { content: over }) }));
+  return codeOf(() => verifySignedData({ der, content: over }));
 }
 
 export function attribute(oid: string, ...values: Buffer[]): Buffer {

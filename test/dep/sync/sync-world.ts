@@ -128,8 +128,10 @@ export async function startSyncWorld(): Promise<SyncWorld> {
     },
     sync: (accountId = 1, { signal, attempt, ...options } = {}) => {
       const deps = { db, logger: log.logger, jobs, accounts, syncInterval: 900_000, ...options };
-      const job = { accountId, ...(attempt !== undefined && { attempt }) };
-      return new AccountSync(deps).sync(job, signal ?? new AbortController().signal);
+      return new AccountSync(deps).sync(
+        { accountId, attempt },
+        signal ?? new AbortController().signal,
+      );
     },
     addAccount: async (columns = {}) => {
       const secrets = { sealed_consumer_secret: Buffer.of(1), sealed_access_secret: Buffer.of(2) };

@@ -65,16 +65,15 @@ export interface AskOptions {
 export async function ask({ app, certified }: AccountWorld, options: AskOptions = {}) {
   const { mode = 'byod', facts = mode === 'adde' ? MACHINE : ANONYMOUS, token } = options;
   const body = options.body ?? signedBy(options.signer ?? certified, buildPlist(facts));
+  const headers = new Headers({ 'Content-Type': 'application/pkcs7-signature' });
+  if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
   const response = await fetch(`${app.url}/enroll/account?mode=${mode}`, {
     method: 'POST',
     body: new Uint8Array(body),
-    headers: {
-      'Content-Type': 'application/pkcs7-signature',
-      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
-    },
+    headers,
   });
-  const { status, headers } = response;
-  return { status, headers, body: Buffer.from(await response.arrayBuffer()) };
+  const { status } = response;
+  return { status, headers: response.headers, body: Buffer.from(await response.arrayBuffer()) };
 }
 
 /** A browser as far as a sign-in needs one: cookies, and no redirect followed by itself. */

@@ -3,14 +3,7 @@ import { judgeMinimumOs } from '../../../src/enroll/automated/minimum-os.js';
 const minimums = { minimum_ios_version: '17.4', minimum_macos_version: '14.5' };
 const met = { kind: 'enroll', unmet: null };
 const judge = (product: string | undefined, osVersion?: string, canRequestSoftwareUpdate = true) =>
-  judgeMinimumOs(
-    {
-      ...(product === undefined ? {} : { product }),
-      ...(osVersion === undefined ? {} : { osVersion }),
-      canRequestSoftwareUpdate,
-    },
-    minimums,
-  );
+  judgeMinimumOs({ product, osVersion, canRequestSoftwareUpdate }, minimums);
 
 describe('the minimum version of the system', () => {
   it.each([

@@ -72,7 +72,7 @@ describe('a document', () => {
       patch(`/books/${id}`, {
         type: 'books',
         relationships: {
-          pages: { links: { self: '/x' }, ...(data === undefined ? {} : { data }) },
+          pages: { links: { self: '/x' }, data },
         },
       });
     const pages = (ids: number[]) => ids.map((page) => ({ type: 'pages', id: page }));

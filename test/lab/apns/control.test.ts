@@ -24,7 +24,7 @@ async function control(method: string, path: string, body?: unknown) {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const response = await fetch(new URL(path, lab.standIn.controlUrl), {
     method,
-    ...(body === undefined ? {} : { body: text }),
+    body: text ?? null,
   });
   return { status: response.status, text: await response.text() };
 }

@@ -116,7 +116,7 @@ export class DepUnderTest {
     const content = Buffer.isBuffer(body) ? new Uint8Array(body) : JSON.stringify(body);
     const response = await fetch(new URL(path, this.standIn.portalUrl), {
       method,
-      ...(body === undefined ? {} : { body: content }),
+      body: content ?? null,
     });
     return { status: response.status, bytes: Buffer.from(await response.arrayBuffer()) };
   }

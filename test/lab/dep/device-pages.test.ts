@@ -43,7 +43,7 @@ async function readAll(path: string, limit: number, first?: string) {
   const all: Listed[] = [];
   let cursor = first;
   for (;;) {
-    const page = await lab.ask('POST', path, { limit, ...(cursor && { cursor }) });
+    const page = await lab.ask('POST', path, { limit, cursor });
     expect(page.devices.length).toBeLessThanOrEqual(limit);
     all.push(...page.devices);
     cursor = page.cursor as string;

@@ -53,7 +53,7 @@ interface Given {
 function keep({ of = vendor, chain = of.chain, hasKey = true }: Given = {}): Promise<number> {
   const upload = {
     pem_certificate: pemOf([of.leaf.certificate, ...chain]),
-    ...(hasKey && { pem_private_key: keyPem(of.leaf) }),
+    pem_private_key: hasKey ? keyPem(of.leaf) : undefined,
   };
   return inTransaction(test.db, async (trx) => {
     const kept = await storeVendorCertificate(trx, services.certificates, upload);

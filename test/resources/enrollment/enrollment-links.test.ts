@@ -12,7 +12,11 @@ afterAll(() => api.close());
 
 type Method = 'get' | 'post' | 'patch' | 'delete';
 
-function send(method: Method, path: string, options: { role?: string; data?: object } = {}) {
+function send(
+  method: Method,
+  path: string,
+  options: { role?: string; data?: object | undefined } = {},
+) {
   const { role = 'operator', data } = options;
   const sent = request(api.app)[method](`/api/v1${path}`).set('X-Role', role);
   return data === undefined ? sent : sent.send({ data });
@@ -20,8 +24,9 @@ function send(method: Method, path: string, options: { role?: string; data?: obj
 
 function create(attributes: Record<string, unknown> = {}, relationships?: object) {
   const data = {
-    ...{ type: 'enrollment_links', attributes: { name: 'Office', ...attributes } },
-    ...(relationships && { relationships }),
+    type: 'enrollment_links',
+    attributes: { name: 'Office', ...attributes },
+    relationships,
   };
   return send('post', '/enrollment_links', { data });
 }
@@ -49,7 +54,7 @@ describe('enrollment links', () => {
       ['delete', `/enrollment_links/${id}`, 403],
     ];
     for (const [method, path, expected, data] of calls) {
-      const { status } = await send(method, path, { role: 'viewer', ...(data && { data }) });
+      const { status } = await send(method, path, { role: 'viewer', data });
       expect([method, path, status]).toEqual([method, path, expected]);
     }
     expect(await rowOf(id)).toBeDefined();

@@ -14,7 +14,7 @@ const PATH = '/enrollment_users';
 const ALICE = { account: 'alice@example.com', password: 'correct horse battery' };
 
 const document = (attributes: object, id?: number) => ({
-  data: { type: 'enrollment_users', attributes, ...(id === undefined ? {} : { id }) },
+  data: { type: 'enrollment_users', attributes, id },
 });
 const create = (attributes: object) => adminApi(app).post(PATH, document(attributes));
 
