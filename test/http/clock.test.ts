@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-describe('a clock that stands before the start of the CA', () => {
+describe('a server whose clock is before the start of its CA', () => {
   it('makes /readyz answer 503 with what to do', async () => {
     const reply = await atTime(before, () => fetch(`${app.url}/readyz`));
     expect(reply.status).toBe(503);

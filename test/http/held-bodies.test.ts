@@ -64,7 +64,7 @@ describe('bodies of one address that are held back', () => {
     expect(warnings.filter(({ level }) => level === 40)).toHaveLength(1);
   });
 
-  it('keep out neither other devices behind the address nor their large reports', async () => {
+  it('block neither other devices behind the address nor their large reports', async () => {
     const known = await (await createTestDevice(app)).enroll();
     const device = await createTestDevice(app);
     await holdMany(7, { headers: { 'Mdm-Signature': device.sign(idle(device)) } });
@@ -73,7 +73,7 @@ describe('bodies of one address that are held back', () => {
     expect((await known.idle({ Filler: 'x'.repeat(150 * KIB) })).status).toBe(200);
   });
 
-  it('count for the certificate when its device is known here, and spare the address', async () => {
+  it('count for the certificate when its device is known here, and not for the address', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const answers = await holdMany(6, { headers: { 'Mdm-Signature': device.sign(idle(device)) } });
     expect(answers).toEqual([...Array(4).fill(undefined), BUSY, BUSY]);

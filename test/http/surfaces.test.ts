@@ -35,7 +35,7 @@ describe('every surface', () => {
     expect(headers.get('x-powered-by')).toBeNull();
   });
 
-  it.each(API)('lets nothing of %s be kept or rendered', async (path) => {
+  it.each(API)('forbids to store or render answers of %s', async (path) => {
     for (const init of [{}, { headers: { Authorization: 'Bearer wrong' } }]) {
       const { headers } = await ask(path, init);
       expect(headers.get('cache-control')).toBe('no-store');
@@ -45,16 +45,19 @@ describe('every surface', () => {
     }
   });
 
-  it.each([...API, ...OTHERS])('takes the id of a request to %s, and makes one', async (path) => {
-    const given = await ask(path, { headers: { 'X-Request-Id': 'front-end.7' } });
-    expect(given.headers.get('x-request-id')).toBe('front-end.7');
-    for (const odd of ['', 'two words', 'x'.repeat(65)]) {
-      const made = await ask(path, { headers: { 'X-Request-Id': odd } });
-      expect(made.headers.get('x-request-id')).toMatch(
-        /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
-      );
-    }
-  });
+  it.each([...API, ...OTHERS])(
+    'accepts the id of a request to %s, or creates one',
+    async (path) => {
+      const given = await ask(path, { headers: { 'X-Request-Id': 'front-end.7' } });
+      expect(given.headers.get('x-request-id')).toBe('front-end.7');
+      for (const odd of ['', 'two words', 'x'.repeat(65)]) {
+        const made = await ask(path, { headers: { 'X-Request-Id': odd } });
+        expect(made.headers.get('x-request-id')).toMatch(
+          /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+        );
+      }
+    },
+  );
 
   it('accepts a filter by 1,000 serial numbers or UUIDs', async () => {
     for (const width of [12, 36]) {

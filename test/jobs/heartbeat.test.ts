@@ -156,7 +156,7 @@ describe('the row of a process', () => {
     expect((await processes()).map(({ id }) => id).sort()).toEqual(['b', heart.processId].sort());
   });
 
-  it('that cannot be written is logged once, and written as soon as possible', async () => {
+  it('is logged once when it cannot be written, and written as soon as possible', async () => {
     const { logger, lines } = capturingLogger();
     await db.knex.raw('alter table server_processes rename to away');
     const heart = await startHeartbeat({ role: 'web', logger, intervalMs: 10 });
@@ -229,7 +229,7 @@ describe('the jobs of a process that is silent', () => {
     ]);
   });
 
-  it('are deleted where a newer job has their key, and dead after their last attempt', async () => {
+  it('are deleted when a newer job has their key, and dead after their last attempt', async () => {
     const task = { name: 'test.any', maxAttempts: 1 };
     const addKeyed = (key: string) => inTransaction(db, (trx) => queue.add(trx, task, {}, { key }));
     // As the library adds what is scheduled.
@@ -251,7 +251,7 @@ describe('the jobs of a process that is silent', () => {
     ]);
   });
 
-  it('are not looked for by a process that runs no jobs', async () => {
+  it('are not searched for by a process that runs no jobs', async () => {
     await leaveJob('1 hour');
     await startHeartbeat({ role: 'web', silentMs: 10 });
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -357,7 +357,7 @@ describe('several processes', () => {
     expect(lines).toMatchObject([{ level: WARN, silentHost: 'gone', jobs: 0 }]);
   });
 
-  it('that notice a silent one at the same time log it once', async () => {
+  it('log a silent one once, though they notice it at the same time', async () => {
     const { logger, lines } = capturingLogger();
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
     const seen_at = db.knex.raw("now() - interval '1 minute'");

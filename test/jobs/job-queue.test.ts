@@ -108,7 +108,7 @@ describe('a job', () => {
 });
 
 describe('many jobs at once', () => {
-  it('are one statement, and each runs', async () => {
+  it('are queued in one statement, and each runs', async () => {
     const { task, runs } = recordingTask('test.record');
     const payloads = Array.from({ length: 250 }, (_, n) => ({ n, text: 'ü \0 \ud800 "' }));
     await inTransaction(db, (trx) => queue.addMany(trx, TASK, payloads));
@@ -118,7 +118,7 @@ describe('many jobs at once', () => {
     expect(numbers).toEqual(payloads.map(({ n }) => n));
   });
 
-  it('may be none', async () => {
+  it('may be an empty list', async () => {
     await inTransaction(db, (trx) => queue.addMany(trx, TASK, []));
     expect(await jobRows(db)).toEqual([]);
   });

@@ -116,7 +116,7 @@ describe('a job that fails', () => {
     ['half a surrogate pair', 'a\ud800b', 'a\ufffdb'],
     ['nothing', '', 'Error'],
     ['far too much', 'x'.repeat(5_000), 'x'.repeat(2_000)],
-  ])('with %s in its message does not stop other jobs', async (_what, message, stored) => {
+  ])('does not stop other jobs when its message contains %s', async (_what, message, stored) => {
     const { task } = failing(message);
     const { task: other } = recordingTask('test.other');
     const { logger, lines } = capturingLogger();
@@ -180,7 +180,7 @@ describe('a job', () => {
     expect(seen).toEqual([[{ n: 1 }, 1, 1, false]]);
   });
 
-  it('of a task unknown here is left to other processes', async () => {
+  it('is left to other processes when its task is unknown here', async () => {
     const known = recordingTask('test.known');
     const unknown = recordingTask('test.unknown');
     await add(unknown.task);
@@ -300,7 +300,7 @@ describe('a scheduled task', () => {
     expect([...first.runs, ...second.runs]).toEqual([{}]);
   });
 
-  it('that still waits for its next attempt is not queued a second time', async () => {
+  it('is not queued a second time while it waits for its next attempt', async () => {
     const { task, runs } = failing('no', { schedule: '* * * * *', maxAttempts: 3 });
     const minute = 60_000 * Math.floor(Date.now() / 60_000 - 10);
     for (const [index, at] of [minute, minute + 60_000].entries()) {

@@ -33,18 +33,21 @@ describe('a device that Apple does not know', () => {
     [410, 'ExpiredToken', 'unregistered'],
     [400, 'BadDeviceToken', 'bad_token'],
     [400, 'DeviceTokenNotForTopic', 'bad_token'],
-  ])('answered %i %s is marked %s and not pushed again', async (status, reason, push_state) => {
-    const target = await world.device();
-    world.standIn.addAnswer({ token: target.token, status, reason });
-    const { results } = world.start();
-    const { device, row } = await endOf(target);
-    expect(device).toMatchObject({ push_state, last_push_result: reason, failed_push_count: 1 });
-    expect(device).toMatchObject({ is_enrolled: true, enrollment_state: 'enrolled' });
-    expect(row).toBeUndefined();
-    await world.queueCommand(target);
-    expect(await world.pushRow(target)).toBeUndefined();
-    expect(results).toEqual(new Map([[reason, 1]]));
-  });
+  ])(
+    'with the answer %i %s is marked %s and not pushed again',
+    async (status, reason, push_state) => {
+      const target = await world.device();
+      world.standIn.addAnswer({ token: target.token, status, reason });
+      const { results } = world.start();
+      const { device, row } = await endOf(target);
+      expect(device).toMatchObject({ push_state, last_push_result: reason, failed_push_count: 1 });
+      expect(device).toMatchObject({ is_enrolled: true, enrollment_state: 'enrolled' });
+      expect(row).toBeUndefined();
+      await world.queueCommand(target);
+      expect(await world.pushRow(target)).toBeUndefined();
+      expect(results).toEqual(new Map([[reason, 1]]));
+    },
+  );
 
   it('keeps its state when it has sent a new token meanwhile, and is pushed with that one', async () => {
     const target = await world.device();
@@ -81,7 +84,7 @@ describe('a push that Apple cannot accept', () => {
     [429, 'TooManyRequests'],
     [503, 'ServiceUnavailable'],
     [500, 'InternalServerError'],
-  ])('answered %i %s is repeated after a few seconds', async (status, reason) => {
+  ])('with the answer %i %s is repeated after a few seconds', async (status, reason) => {
     const target = await world.device();
     world.standIn.addAnswer({ token: target.token, status, reason, times: 1 });
     world.start();
@@ -119,7 +122,7 @@ describe('a push that Apple cannot accept', () => {
     expect(row?.due_in).toBeLessThanOrEqual(150);
   });
 
-  it('that is rejected as malformed is repeated on the usual schedule, and logged once', async () => {
+  it('is repeated on the usual schedule when it was rejected as malformed, and logged once', async () => {
     const targets = await world.devices(5);
     world.standIn.addAnswer({ status: 413, reason: 'PayloadTooLarge' });
     world.start();

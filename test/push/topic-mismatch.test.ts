@@ -135,7 +135,7 @@ describe('the push state of a device whose topic has no push certificate', () =>
     expect(await app.db.knex('devices').distinct('push_state')).toEqual([{ push_state: 'ok' }]);
   });
 
-  it('does not change where Apple has refused the token, or the certificate has only expired', async () => {
+  it('does not change when Apple has refused the token, or the certificate has only expired', async () => {
     await addCertificate(TOPIC);
     await addCertificate(OTHER);
     const [refused, expired] = [await enrolledWith(PLACEHOLDER_TOPIC), await enrolledWith(OTHER)];

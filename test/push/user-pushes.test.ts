@@ -103,7 +103,7 @@ describe('a command of a user', () => {
     expect(world.accepted(target)).toBe(1);
   });
 
-  it('with a later time is pushed at that time', async () => {
+  it('is pushed at its time when that is later', async () => {
     world.start();
     await queueFor(user, new Date(Date.now() + 3_600_000));
     expect(world.accepted(user)).toBe(0);
@@ -161,7 +161,7 @@ describe('the push of a user', () => {
     expect(world.accepted(user)).toBe(0);
   });
 
-  it('with a token that cannot be read is logged once', async () => {
+  it('is logged once when its token cannot be read', async () => {
     await world.db
       .knex('device_users')
       .where({ id: user.id })
@@ -175,7 +175,7 @@ describe('the push of a user', () => {
     ]);
   });
 
-  it('that waits for a certificate is sent once there is one', async () => {
+  it('is sent once there is a certificate, if it waited for that', async () => {
     const jobs = createJobQueue();
     await queueFor(user);
     const inAnHour = new Date(Date.now() + 3_600_000);
@@ -185,7 +185,7 @@ describe('the push of a user', () => {
     expect((await pushRow()).due_at.getTime()).toBeLessThan(Date.now() + 10_000);
   });
 
-  it('that was never requested is found', async () => {
+  it('is found when it was never requested', async () => {
     await queueFor(user);
     await world.queueCommand(target);
     await world.db.knex('user_pushes').delete();

@@ -76,7 +76,7 @@ describe('a serial number that Apple does not take', () => {
     expect(await world.stateOf(GOOD)).toEqual({ ...DONE, uuid: U1 });
   });
 
-  it('is no longer so by name once another profile is wanted, or none', async () => {
+  it('loses its failure once another profile, or none, is desired', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     const ids = await world.devices([GOOD, ALIEN, FAILING]);
     await world.rows.give(ids, world.profile);
@@ -90,7 +90,7 @@ describe('a serial number that Apple does not take', () => {
     expect(await world.stateOf(FAILING)).toMatchObject({ result: 'FAILED', attempts: 1 });
   });
 
-  it('is not taken for that of the profile that is wanted since', async () => {
+  it('does not pass its failure to the profile that is desired since', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2, status: 'pending' });
     const ids = await world.devices([GOOD]);
     await world.rows.give(ids, world.profile);
@@ -102,7 +102,7 @@ describe('a serial number that Apple does not take', () => {
     expect(await world.stateOf(GOOD)).toMatchObject({ result: null, attempts: 0, error: null });
   });
 
-  it('is found when Apple refuses the whole batch for it', async () => {
+  it('is isolated when Apple refuses the whole batch because of it', async () => {
     const serials = Array.from({ length: 64 }, (_, n) => `C02BATCH${1000 + n}`);
     const bad = new Set([serials[17], serials[40]]);
     await world.rows.give(await world.devices(serials), world.profile);
@@ -128,7 +128,7 @@ describe('a serial number that Apple does not take', () => {
     expect(world.apple.calls.length).toBeLessThan(30);
   });
 
-  it('is not looked for when Apple refuses everything', async () => {
+  it('is not searched for when Apple refuses everything', async () => {
     await world.rows.give(
       await world.devices(Array.from({ length: 64 }, (_, n) => `C02X${n}`)),
       world.profile,
@@ -156,7 +156,7 @@ describe("when Apple's service can't be used", () => {
   });
 
   it.each(['terms_not_signed', 'token_rejected', 'token_expired', 'lab_off'] as const)(
-    'what is due stays due until somebody has acted: %s',
+    'a due assignment stays due until an admin has acted: %s',
     async (kind) => {
       again(kind);
       await world.send();
@@ -170,23 +170,26 @@ describe("when Apple's service can't be used", () => {
     [0, 1],
     [8, 8],
     [600, 30],
-  ])('for %d minutes already, it is asked again %d minutes later', async (lasted, pause) => {
-    again('unreachable');
-    const status_at = new Date(Date.now() - lasted * MINUTE);
-    await world.knex('dep_accounts').update({ status: 'unreachable', status_at });
-    await world.send();
-    expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({
-      due: pause,
-      error: expect.stringMatching(
-        /^Apple's service could not be used \(no\): retried at 20\S+Z$/,
-      ) as string,
-    });
-    expect(world.jobs.asked).toEqual([
-      ['assign', world.account, (await world.rows.one('C02AAAAAAAA1')).assignment_due_at],
-    ]);
-  });
+  ])(
+    'after %d minutes of failures the service is called again %d minutes later',
+    async (lasted, pause) => {
+      again('unreachable');
+      const status_at = new Date(Date.now() - lasted * MINUTE);
+      await world.knex('dep_accounts').update({ status: 'unreachable', status_at });
+      await world.send();
+      expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({
+        due: pause,
+        error: expect.stringMatching(
+          /^Apple's service could not be used \(no\): retried at 20\S+Z$/,
+        ) as string,
+      });
+      expect(world.jobs.asked).toEqual([
+        ['assign', world.account, (await world.rows.one('C02AAAAAAAA1')).assignment_due_at],
+      ]);
+    },
+  );
 
-  it('a device shows until when Apple asks to wait, in place of what was before', async () => {
+  it('a device shows until when Apple asks to wait, in place of its former failure', async () => {
     world.apple.answer = () => new Map([['C02AAAAAAAA1', 'FAILED']]);
     await world.send();
     const retryAt = new Date('2099-01-02T03:04:05.678Z');
@@ -204,7 +207,7 @@ describe("when Apple's service can't be used", () => {
     expect(await world.stateOf('C02AAAAAAAA1')).toEqual({ ...DONE, uuid: U1 });
   });
 
-  it('what waits and is wanted no more has no fault left', async () => {
+  it('a waiting assignment that is no longer desired has no failure left', async () => {
     again('unreachable');
     await world.send();
     await world.rows.give([id], null);
@@ -212,7 +215,7 @@ describe("when Apple's service can't be used", () => {
     expect(await world.stateOf('C02AAAAAAAA1')).toMatchObject({ error: null, due: null });
   });
 
-  it('nothing fails for an account without a token, or one that is gone', async () => {
+  it('an account without a token, or a deleted one, causes no failure', async () => {
     for (const error of [
       new AppError('no_dep_account', 409, 'x'),
       new AppError('not_found', 404, 'x'),
@@ -225,7 +228,7 @@ describe("when Apple's service can't be used", () => {
     }
   });
 
-  it('what nobody expects is thrown, and what was claimed is due at once', async () => {
+  it('an unexpected error is thrown, and the claimed assignments are due at once', async () => {
     world.apple.answer = () => {
       throw new Error('a fault of ours');
     };
@@ -242,7 +245,7 @@ describe('a definition that Apple does not know', () => {
     };
   });
 
-  it('is made anew, and the devices wait for it', async () => {
+  it('is created again, and the devices wait for it', async () => {
     await world.send();
     const stored = await world.knex('dep_profiles').where({ id: world.profile }).first();
     expect([stored.uuid, stored.definition_digest, stored.status, stored.status_text]).toEqual([
@@ -261,7 +264,7 @@ describe('a definition that Apple does not know', () => {
     expect(world.apple.calls).toHaveLength(1);
   });
 
-  it('is asked for again where it was made just now, or has changed', async () => {
+  it('is not created again right after an upload; its devices are retried later', async () => {
     await world.knex('dep_profiles').update({ last_upload_at: new Date() });
     await world.send();
     expect([world.jobs.asked, (await world.stateOf('C02AAAAAAAA1')).due]).toEqual([[], 2]);

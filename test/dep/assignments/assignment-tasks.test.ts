@@ -52,8 +52,8 @@ async function accountWithDue(columns: object = {}): Promise<number> {
   return account;
 }
 
-describe('every minute', () => {
-  it('accounts with something due are asked for, and no others', async () => {
+describe('the task that runs every minute', () => {
+  it('queues a job for accounts with due assignments, and for no others', async () => {
     const due = await accountWithDue();
     const later = await accountWithDue();
     const pending = await accountWithDue();
@@ -72,7 +72,7 @@ describe('every minute', () => {
     expect(await waiting()).toEqual([[`dep.assign/${due}`, 0]]);
   });
 
-  it('a job that waits for its time is left to it', async () => {
+  it('leaves a job that waits for its time unchanged', async () => {
     const account = await accountWithDue({ status: 'throttled' });
     const runAt = new Date(Date.now() + 600_000);
     await inTransaction(database.db, (trx) => jobs.assign(trx, account, { runAt }));
@@ -81,8 +81,8 @@ describe('every minute', () => {
   });
 });
 
-describe('every hour', () => {
-  it('each account with a token is looked at, not all at the same time', async () => {
+describe('the task that runs every hour', () => {
+  it('reconciles each account with a token, not all at the same time', async () => {
     const [one, two] = [await rows.account(), await rows.account({ status: 'token_rejected' })];
     await rows.account({ access_token: null });
     await inTransaction(database.db, (trx) => jobs.reconcile(trx, two));

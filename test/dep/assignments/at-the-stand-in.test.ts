@@ -77,7 +77,7 @@ async function states(accountId: number) {
   return counted;
 }
 
-it('5,000 devices get their profile, though sessions end and answers get lost in the middle', async () => {
+it('5,000 devices get their profile, though sessions end and answers are lost in between', async () => {
   const { accountId, uuid, serials, send } = await start('Many', 5_000);
   let calls = 0;
   apple.intercept(({ url }) => {
@@ -110,7 +110,7 @@ it('serial numbers that Apple refuses are found among the others, and retried', 
   expect(atApple(serials)).toEqual({ [asApple(uuid)]: 100 });
 });
 
-it('a storm of 429 is waited for; afterwards the rest follows', async () => {
+it('during many answers of 429 the assignments wait; the rest follows afterwards', async () => {
   const { accountId, uuid, serials, jobs, send } = await start('Storm', 1_010);
   apple.addFault({ path: CALL, after: 1, status: 429, retry_after: 600 });
   await send();
@@ -132,7 +132,7 @@ it('a storm of 429 is waited for; afterwards the rest follows', async () => {
   expect(atApple(serials)).toEqual({ [asApple(uuid)]: 1_010 });
 });
 
-it('profiles are taken away, ours alone', async () => {
+it('profiles are unassigned, but only those of this server', async () => {
   const { accountId, uuid, serials, profileId, send } = await start('Taken', 3);
   await send();
   const [taken = '', foreign = '', kept = ''] = serials;
@@ -155,7 +155,7 @@ it('profiles are taken away, ours alone', async () => {
   });
 });
 
-it('a definition that Apple has forgotten is asked for anew', async () => {
+it('a definition that Apple no longer has is created again', async () => {
   const { accountId, profileId, jobs, send } = await start('Forgotten', 2);
   apple.addFault({ path: CALL, status: 400, body: 'PROFILE_NOT_FOUND', times: 1 });
   await send();
@@ -169,7 +169,7 @@ it('a definition that Apple has forgotten is asked for anew', async () => {
   expect(await states(accountId)).toEqual([{ status: null, result: null, due: true, count: 2 }]);
 });
 
-describe('what somebody does at Apple behind the back of the server', () => {
+describe('an assignment changed at Apple without this server', () => {
   const SERVER = 'Drift';
   const [own, usual, none] = [['DRIFT0', 'DRIFT1'], ['DRIFT2', 'DRIFT3'], ['DRIFT4']];
   const all = [...own, ...usual, ...none];
@@ -250,7 +250,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
   });
   afterAll(() => dep.close());
 
-  it('is put right after a sync', async () => {
+  it('is repaired after a sync', async () => {
     const server = apple.portal.server(SERVER);
     const theirs = server.define({ ...DEFINITION, profile_name: 'Theirs' });
     const ours = server.find('DRIFT2')?.profile ?? '';
@@ -267,7 +267,7 @@ describe('what somebody does at Apple behind the back of the server', () => {
     expect(reconcile_report).toMatchObject({ reassigned: 3, unassigned: 1, auto_assigned: 0 });
   });
 
-  it('is put right where Apple knows no definition any more', async () => {
+  it('is repaired when Apple no longer has the definition', async () => {
     const { knex } = world.db;
     const before = await knex('dep_profiles').whereIn('id', profiles).orderBy('id').pluck('uuid');
     apple.portal.forgetProfiles(SERVER);

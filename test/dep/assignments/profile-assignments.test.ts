@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 beforeEach(() => world.reset());
 
-describe('what is due', () => {
+describe('a due assignment', () => {
   it('is sent to Apple in one call for each definition, and stored in row and device', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     const [a = 0, b = 0, c = 0] = await world.devices([
@@ -46,7 +46,7 @@ describe('what is due', () => {
     expect(world.apple.calls).toHaveLength(2);
   });
 
-  it('goes out in batches of a thousand, and stored batches stay stored', async () => {
+  it('is sent in batches of a thousand, and stored batches stay stored', async () => {
     await world.knex.raw(
       `insert into dep_devices (dep_account_id, serial_number, listed_at)
        select ?, 'C02B' || to_char(n, 'FM00000000'), now() from generate_series(1, 2500) n`,
@@ -75,7 +75,7 @@ describe('what is due', () => {
     expect(await assigned).toEqual([{ count: 2000 }]);
   });
 
-  it('waits while its world.profile is not defined at Apple, and nothing is claimed', async () => {
+  it('waits while its profile is not defined at Apple, and is not claimed', async () => {
     const pending = await world.rows.profile(world.account, { uuid: U2, status: 'pending' });
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], pending);
@@ -84,7 +84,7 @@ describe('what is due', () => {
     expect([world.apple.calls, await world.rows.one('C02AAAAAAAA1')]).toEqual([[], before]);
   });
 
-  it('is left alone where Apple has taken the device away, or the record is gone', async () => {
+  it('is skipped when Apple has removed the device, or the record was deleted', async () => {
     const [a = 0, b = 0] = await world.devices(['C02AAAAAAAA1', 'C02AAAAAAAA2']);
     await world.rows.give([a, b], world.profile);
     await world.knex('dep_devices').where({ device_id: a }).update({ removed_at: new Date() });
@@ -102,7 +102,7 @@ describe('a device without a serial number', () => {
   const name = (id: number) =>
     world.knex('devices').where({ id }).update({ serial_number: 'C02AAAAAAAA1' });
 
-  it('is sent once its profile is defined', async () => {
+  it('is sent to Apple once its profile is defined', async () => {
     const id = await bare();
     await world.send();
     await name(id);
@@ -110,7 +110,7 @@ describe('a device without a serial number', () => {
     expect(world.apple.calls).toEqual([[U1, ['C02AAAAAAAA1']]]);
   });
 
-  it('gets one also where its world.profile has lost its account', async () => {
+  it('gets one also when its profile has lost its account', async () => {
     const id = await bare();
     await world.knex('dep_profiles').update({ dep_account_id: null });
     await name(id);
@@ -118,8 +118,8 @@ describe('a device without a serial number', () => {
   });
 });
 
-describe('a device that is to have none', () => {
-  it('has ours taken away', async () => {
+describe('a device whose desired profile is none', () => {
+  it('has the profile of this server unassigned', async () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], world.profile);
     await world.send();
@@ -144,7 +144,7 @@ describe('a device that is to have none', () => {
     ]);
   });
 
-  it('keeps what another server gave it', async () => {
+  it('keeps a profile that another server assigned', async () => {
     const foreign = { profile_uuid: U2, profile_status: 'pushed' };
     const [a = 0] = await world.devices(['C02AAAAAAAA1'], foreign);
     await world.rows.give([a], world.profile);
@@ -158,7 +158,7 @@ describe('a device that is to have none', () => {
     });
   });
 
-  it('keeps what it has where it is to have one of another account', async () => {
+  it('keeps its profile when the desired one is of another account', async () => {
     const other = await world.rows.account();
     const elsewhere = await world.rows.profile(other, { uuid: U2 });
     const [a = 0] = await world.devices(['C02AAAAAAAA1'], { profile_uuid: U1 });
@@ -169,8 +169,8 @@ describe('a device that is to have none', () => {
   });
 });
 
-describe('a wanted profile that changes during the call', () => {
-  it('stays due, and what Apple did is noted', async () => {
+describe('a desired profile that changes during the call', () => {
+  it('stays due, and the result at Apple is stored', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], world.profile);
@@ -183,7 +183,7 @@ describe('a wanted profile that changes during the call', () => {
     expect(await world.stateOf('C02AAAAAAAA1')).toEqual({ ...DONE, uuid: U2 });
   });
 
-  it('stays due also where it comes back to what it was', async () => {
+  it('stays due also when it changes back to the former one', async () => {
     const [a = 0] = await world.devices(['C02AAAAAAAA1']);
     await world.rows.give([a], world.profile);
     world.apple.answer = async (uuid, serials) => {
@@ -198,7 +198,7 @@ describe('a wanted profile that changes during the call', () => {
   });
 });
 
-it('what Apple has taken away meanwhile stays taken away', async () => {
+it('a profile that Apple has removed meanwhile stays removed', async () => {
   const [a = 0] = await world.devices(['C02AAAAAAAA1']);
   await world.rows.give([a], world.profile);
   const removed = { removed_at: new Date(), assignment_due_at: null };

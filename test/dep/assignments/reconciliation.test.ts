@@ -26,7 +26,7 @@ const wanted = async (serial: string) =>
     ?.dep_profile_id;
 
 describe('a device without a profile', () => {
-  it('gets the default of its family, else that of the world.account, however long it is known', async () => {
+  it('gets the default of its family, else that of the account, however long it is known', async () => {
     const defaults: Record<string, number> = {};
     for (const family of ['iphone', 'ipad', 'mac', 'apple_tv', 'vision']) {
       defaults[`default_${family}_profile_id`] = await world.rows.profile(world.account);
@@ -59,7 +59,7 @@ describe('a device without a profile', () => {
     expect(await world.reconcile()).toEqual(NOTHING);
   });
 
-  it('follows the default while nobody has given it one by hand, whatever came first', async () => {
+  it('follows the default until an admin assigns a profile, whatever came first', async () => {
     const macs = await world.rows.profile(world.account, { uuid: U2 });
     const own = await world.rows.profile(world.account);
     const [mac = 0, pad = 0, pinned = 0, given = 0] = [
@@ -90,7 +90,7 @@ describe('a device without a profile', () => {
     expect(await defaults().pluck('device_id')).toEqual([mac, pad, pinned]);
   });
 
-  it('gets none of another world.account, and none where there is no default', async () => {
+  it('gets none of another account, and none without a default', async () => {
     await world.rows.device(world.account, 'C02AAAAAAAA1', { device_family: 'Mac' });
     expect(await world.reconcile()).toEqual(NOTHING);
     const elsewhere = await world.rows.profile(await world.rows.account(), { uuid: U2 });
@@ -98,7 +98,7 @@ describe('a device without a profile', () => {
     expect([await world.reconcile(), await wanted('C02AAAAAAAA1')]).toEqual([NOTHING, null]);
   });
 
-  it('is left without one that an admin took away; until it is given one again', async () => {
+  it('stays without a profile that an admin unassigned, until one is assigned again', async () => {
     await setAccount({ default_dep_profile_id: world.profile });
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.reconcile();
@@ -109,7 +109,7 @@ describe('a device without a profile', () => {
     expect((await world.rows.one('C02AAAAAAAA1')).auto_assign).toBe(true);
   });
 
-  it('gets the default when its own world.profile is deleted', async () => {
+  it('gets the default when its own profile is deleted', async () => {
     const own = await world.rows.profile(world.account, { uuid: U2 });
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.give([id], own);
@@ -119,14 +119,14 @@ describe('a device without a profile', () => {
     expect(await wanted('C02AAAAAAAA1')).toBe(world.profile);
   });
 
-  it('gets none where Apple has taken it away, or never listed it', async () => {
+  it('gets none when Apple has removed it, or never listed it', async () => {
     await setAccount({ default_dep_profile_id: world.profile });
     await world.rows.device(world.account, 'C02AAAAAAAA1', { removed_at: new Date() });
     await world.rows.device(world.account, 'C02AAAAAAAA2', { listed_at: null });
     expect(await world.reconcile()).toEqual(NOTHING);
   });
 
-  it("of another server's is taken over", async () => {
+  it("gets one of this server in place of another server's", async () => {
     await setAccount({ default_dep_profile_id: world.profile });
     await world.rows.device(world.account, 'C02AAAAAAAA1', {
       profile_uuid: ALIEN,
@@ -139,10 +139,10 @@ describe('a device without a profile', () => {
   });
 });
 
-describe('what Apple has otherwise than wanted', () => {
+describe('an assignment at Apple that differs from the desired one', () => {
   const drift = (columns: object) => world.knex('dep_devices').update(columns);
 
-  it.each([[ALIEN], [U2], [null]])('is assigned again: %s', async (profile_uuid) => {
+  it.each([[ALIEN], [U2], [null]])('is sent again: %s', async (profile_uuid) => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.give([id], world.profile);
     await world.send();
@@ -157,7 +157,7 @@ describe('what Apple has otherwise than wanted', () => {
     expect(await world.reconcile()).toEqual(NOTHING);
   });
 
-  it('is taken away where it is ours and none is wanted, be it of a world.profile that is gone', async () => {
+  it('is removed when it is ours and none is desired, also after its profile was deleted', async () => {
     await world.rows.definition(world.account, U2, null);
     await world.rows.device(world.account, 'C02AAAAAAAA1', { profile_uuid: U2 });
     await world.rows.device(world.account, 'C02AAAAAAAA2', { profile_uuid: ALIEN });
@@ -167,7 +167,7 @@ describe('what Apple has otherwise than wanted', () => {
     expect((await world.rows.one('C02AAAAAAAA2')).profile_uuid).toBe(ALIEN);
   });
 
-  it('restores the missing error at devices of a profile that Apple refuses', async () => {
+  it('has its missing error restored when Apple refuses the profile', async () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.give([id], world.profile);
     await world.knex('dep_profiles').update({ status: 'failed', status_text: 'NO' });
@@ -204,7 +204,7 @@ describe('what Apple has otherwise than wanted', () => {
 describe('a serial number without a record', () => {
   const remove = () => world.knex('devices').delete();
 
-  it('gets a new one, with the world.profile that Apple has for it', async () => {
+  it('gets a new one, with the profile that Apple has for it', async () => {
     const other = await world.rows.profile(world.account, { uuid: U2 });
     await setAccount({ default_dep_profile_id: world.profile });
     const facts = {
@@ -237,7 +237,7 @@ describe('a serial number without a record', () => {
     expect(two).toMatchObject({ serial_number: 'C02AAAAAAAA2', dep_profile_id: world.profile });
   });
 
-  it('gets the enrolled one where there is one, and stays without a world.profile that was taken', async () => {
+  it('gets the enrolled one if there is one, and stays without a profile that was unassigned', async () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1', {
       auto_assign: false,
       profile_uuid: U1,
@@ -263,7 +263,7 @@ describe('a serial number without a record', () => {
     expect(await world.knex('devices').count()).toEqual([{ count: 2 }]);
   });
 
-  it('gets is_dep back where it was cleared, and its profile too', async () => {
+  it('gets is_dep back when that was cleared, and its profile too', async () => {
     const id = await world.rows.device(world.account, 'C02AAAAAAAA1');
     await world.rows.device(world.account, 'C02AAAAAAAA2', { removed_at: new Date() });
     await world.rows.give([id], world.profile);
@@ -280,15 +280,15 @@ describe('a serial number without a record', () => {
     expect(await world.reconcile()).toEqual(NOTHING);
   });
 
-  it('gets none where Apple has taken it away', async () => {
+  it('gets none when Apple has removed it', async () => {
     await world.rows.device(world.account, 'C02AAAAAAAA1', { removed_at: new Date() });
     await remove();
     expect([await world.reconcile(), await world.knex('devices')]).toEqual([NOTHING, []]);
   });
 });
 
-describe('what was done', () => {
-  it('stands on the world.account, in the log and in the audit trail, with what still fails', async () => {
+describe('the result of a reconciliation', () => {
+  it('is shown at the account, in the log and in the audit trail, with the remaining failures', async () => {
     await setAccount({ default_dep_profile_id: world.profile });
     await world.rows.device(world.account, 'C02AAAAAAAA1', { last_error: 'disown: no' });
     await world.rows.device(world.account, 'C02AAAAAAAA2', {
@@ -321,7 +321,7 @@ describe('what was done', () => {
     expect(later.reconciled_at.getTime()).toBeGreaterThan(Date.parse(at));
   });
 
-  it('is nothing for an account that is gone', async () => {
+  it('is empty for a deleted account', async () => {
     await world.knex('dep_profiles').delete();
     await world.knex('dep_accounts').delete();
     expect([await world.reconcile(), world.jobs.asked]).toEqual([NOTHING, []]);

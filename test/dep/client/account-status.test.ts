@@ -45,7 +45,7 @@ const TERMS = { status: 403, body: '"T_C_NOT_SIGNED"' };
 const ERROR = { status: 400, body: 'MALFORMED_REQUEST_BODY' };
 
 describe('the status of an account', () => {
-  it("has Apple's words and what to do, and says so in one line", async () => {
+  it("contains Apple's text and the remedy, and is logged in one line", async () => {
     const id = await world.addAccount();
     const accounts = world.start();
     expect(await kindsOf(accounts, id, [TERMS])).toEqual(['terms_not_signed']);
@@ -81,7 +81,7 @@ describe('the status of an account', () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('is ok again at the first success of work that goes on', async () => {
+  it('is ok again at the first success of the work under way', async () => {
     const id = await world.addAccount();
     const accounts = world.start();
     service.answer(inTurn(PAGE, TERMS, PAGE));
@@ -94,7 +94,7 @@ describe('the status of an account', () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('is not touched by what Apple says of devices, profiles and cursors', async () => {
+  it('is not changed by errors about devices, profiles and cursors', async () => {
     const id = await world.addAccount();
     const answers = ['EXPIRED_CURSOR', 'EXHAUSTED_CURSOR', 'PROFILE_NOT_FOUND', 'FLAGS_INVALID'];
     const kinds = await kindsOf(
@@ -112,7 +112,7 @@ describe('the status of an account', () => {
     expect(logged()).toEqual([]);
   });
 
-  it('is error where Apple refuses a request that only identifies its sender', async () => {
+  it('is error when Apple refuses a request that only identifies its sender', async () => {
     const id = await world.addAccount({ status: 'unconfirmed' });
     const accounts = world.start();
     service.answer(() => ERROR);
@@ -137,7 +137,7 @@ describe('the status of an account', () => {
     ['terms_not_signed', TERMS, 'accept the new terms'],
     ['throttled', { status: 429, headers: { 'Retry-After': '600' } }, 'DEP_SYNC_INTERVAL'],
     ['unreachable', { status: 403, body: '<html>' }, 'firewall'],
-  ])('is %s when a login is so', async (status, answer: GivenAnswer, advice) => {
+  ])('is %s after a login that failed like this', async (status, answer: GivenAnswer, advice) => {
     const id = await world.addAccount();
     service.answerLogin(() => answer);
     await world
@@ -151,7 +151,7 @@ describe('the status of an account', () => {
     expect(service.paths()).toEqual(['GET /session']);
   });
 
-  it('says that the clock is off', async () => {
+  it('names a clock that is wrong', async () => {
     const id = await world.addAccount();
     const headers = { Date: 'Sun, 22 Nov 2026 09:00:00 GMT' };
     service.answerLogin(() => ({ status: 401, headers, body: 'oauth_problem=timestamp_refused' }));
@@ -177,7 +177,7 @@ describe('the status of an account', () => {
 });
 
 describe('a service that is busy', () => {
-  it('is waited for as long as it says', async () => {
+  it('is called again after the time that it names', async () => {
     const id = await world.addAccount();
     const wait = (seconds: string, status = 429) => ({
       status,
@@ -189,7 +189,7 @@ describe('a service that is busy', () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('is waited for longer and longer where it says nothing, and not for ever', async () => {
+  it('is called again after growing pauses when it names no time, a limited number of times', async () => {
     const id = await world.addAccount();
     service.answer(() => ({ status: 429 }));
     const error = await world
@@ -215,7 +215,7 @@ describe('a service that is busy', () => {
     expect(service.seen).toHaveLength(world.clock.waits.length + 2);
   });
 
-  it('is not waited for when it asks for more than the longest wait', async () => {
+  it('is not called again when it asks for more than the longest wait', async () => {
     const id = await world.addAccount();
     service.answer(() => ({ status: 429, headers: { 'Retry-After': '31' }, body: 'SLOW_DOWN' }));
     const error = await world
@@ -227,7 +227,7 @@ describe('a service that is busy', () => {
     expect(world.clock.waits).toEqual([]);
   });
 
-  it('cannot keep a call for ever by asking for nothing', async () => {
+  it('cannot hold a call without end by asking for a pause of nothing', async () => {
     const id = await world.addAccount();
     service.answer(() => ({ status: 503, headers: { 'Retry-After': '0' } }));
     const error = await world
@@ -238,7 +238,7 @@ describe('a service that is busy', () => {
     expect(world.clock.waits).toEqual(Array.from({ length: 30 }, () => 1_000));
   });
 
-  it('that fails is asked three times', async () => {
+  it('is called three times when it fails', async () => {
     const id = await world.addAccount();
     expect(await kindsOf(world.start(), id, [{ status: 500, body: 'INTERNAL' }])).toEqual([
       'unreachable',
@@ -248,7 +248,7 @@ describe('a service that is busy', () => {
     await world.start().use(id, fetchPage);
   });
 
-  it('is never asked twice to disown, unless it has said no', async () => {
+  it('is never asked twice to disown, unless it has refused', async () => {
     const id = await world.addAccount();
     const accounts = world.start();
     const disown = () => accounts.use(id, (api) => api.disown(['C1'])).catch(() => undefined);

@@ -43,11 +43,11 @@ describe('an answer of Apple that is no success', () => {
     ],
     ['{"errors":[{"code":"EXPIRED_CURSOR"}]}', 'EXPIRED_CURSOR'],
     ['"EXPIRED_CURSOR', 'EXPIRED_CURSOR'],
-  ])('has its words in %s', (body, text) => {
+  ])('has its text in %s', (body, text) => {
     expect(fault(answer(400, body))).toMatchObject({ kind: 'cursor_lost', text });
   });
 
-  it('keeps words short, and on one line', () => {
+  it('has its text shortened to one line', () => {
     const { text } = fault(answer(400, `BAD\u0000\n\u2028${'x'.repeat(600)}`));
     expect(text).toHaveLength(500);
     expect(text).toMatch(/^BAD x+…$/);
@@ -58,20 +58,20 @@ describe('an answer of Apple that is no success', () => {
     ['nothing that is seen', '\ufeffa\u200bb\u200d\u2060c\u00ad\u{e0041}d\u3164\ufe0f', 'abcd'],
     ['no one else', 'a\ue000b\u{f0000}c', 'a b c'],
     ['another line', 'a\u2028b\u2029\u0085c\r\nd', 'a b c d'],
-  ])('has no character that means %s', (_, given, text) => {
+  ])('contains no character that means %s', (_, given, text) => {
     expect(fault(answer(400, JSON.stringify({ message: given }))).text).toBe(text);
     expect(readText(given)).toBe(text);
   });
 
-  it('is a missing profile where an assignment is answered 404', () => {
+  it('means a missing profile when an assignment is answered 404', () => {
     expect(fault(answer(404, 'NOT_FOUND'), '/profile/devices').kind).toBe('profile_not_found');
   });
 
-  it('says nothing of the token where Apple grants disowning apart', () => {
+  it('does not concern the token where Apple grants disowning separately', () => {
     expect(fault(answer(403, 'ACCESS_DENIED'), '/devices/disown').kind).toBe('refused');
   });
 
-  it('is throttled until the time it says, at the latest a day later', () => {
+  it('means throttled until the time it names, at the latest a day later', () => {
     const until = (value: string) => fault(answer(429, '', { 'retry-after': value })).retryAt;
     expect(until('120')).toEqual(new Date(NOW + 120_000));
     expect(until('Sun, 22 Nov 2026 10:05:00 GMT')).toEqual(new Date(NOW + 300_000));
@@ -89,11 +89,11 @@ describe('an answer of Apple that is no success', () => {
     [403, PAGE],
     [200, PAGE],
     [404, PAGE],
-  ])('is unreachable when another answers %i %s', (status, body) => {
+  ])('means unreachable when a proxy answers %i %s', (status, body) => {
     expect(fault(answer(status, body)).kind).toBe('unreachable');
   });
 
-  it('has the word of a proxy not in its text', () => {
+  it('does not contain the text of a proxy', () => {
     expect(fault(answer(403, PAGE))).toEqual({
       kind: 'unreachable',
       text: '',
@@ -124,7 +124,7 @@ describe('an answer to a login that is no session', () => {
     expect(fault(answer(status, words), '/session').kind).toBe(kind);
   });
 
-  it('has its words in the challenge where the body has none', () => {
+  it('has its text in the challenge when the body is empty', () => {
     expect(fault(answer(401, '', challenge('token_expired')), '/session')).toMatchObject({
       kind: 'token_expired',
       text: 'OAuth realm="ADM", oauth_problem="token_expired"',
@@ -134,7 +134,7 @@ describe('an answer to a login that is no session', () => {
     );
   });
 
-  it('says how far off the clock is', () => {
+  it('contains by how much the clock is wrong', () => {
     const refused = (date: Record<string, string>) =>
       fault(answer(401, 'oauth_problem=timestamp_refused', date), '/session');
     const message = (words: string) => ({

@@ -58,7 +58,7 @@ describe('a page of devices', () => {
     ['without a cursor', { ...pageOf([]), cursor: undefined }],
     ['a cursor that is none', { ...pageOf([]), cursor: 7 }],
     ['a cursor that is empty', { ...pageOf([]), cursor: '' }],
-  ])('is none when it is %s', (_, value) => {
+  ])('is rejected when it is %s', (_, value) => {
     expect(readPage(value)).toBeUndefined();
   });
 
@@ -90,7 +90,7 @@ describe('a page of devices', () => {
     });
   });
 
-  it('is not lost by bad devices, and says how many there were', () => {
+  it('is kept despite unreadable devices, and counts them', () => {
     const devices = [
       ...[null, 'C1', 7, [], {}, { serial_number: 12 }, { serial_number: '' }],
       { serial_number: 'C1\u0000' },
@@ -102,7 +102,7 @@ describe('a page of devices', () => {
     expect(page?.skipped).toBe(9);
   });
 
-  it('has null for what is missing, empty, odd or of another type', () => {
+  it('has null for members that are missing, empty, odd or of another type', () => {
     const odd = {
       serial_number: 'C1',
       model: 7,
@@ -123,13 +123,13 @@ describe('a page of devices', () => {
     ]);
   });
 
-  it('keeps out what the database does not take', () => {
+  it('drops characters that the database rejects', () => {
     const device = { serial_number: 'C1', description: `a\u0000b\ud800c${'d'.repeat(2000)}` };
     const [read] = readPage(pageOf([device]))?.devices ?? [];
     expect(read?.description).toBe(`a b c${'d'.repeat(995)}`);
   });
 
-  it('has no profile where its status says that there is none', () => {
+  it('has no profile when its status is without one', () => {
     const devices = ['empty', 'removed', 'pushed'].map((profile_status) => ({
       ...MAC,
       profile_status,
@@ -159,7 +159,7 @@ describe('a page of devices', () => {
 });
 
 describe('the account details of Apple', () => {
-  it('is read as it is written, what is missing is null', () => {
+  it('are read as they are written, with null for missing members', () => {
     const account = { server_name: 'dev', server_uuid: '6666ED66666666666666666666666666' };
     expect(readAccount({ ...account, org_type: 'org', org_version: 'v9', urls: [] })).toEqual({
       serverName: 'dev',
@@ -201,7 +201,7 @@ describe('the answer to a definition', () => {
 });
 
 describe('the results by serial number', () => {
-  it('are words of Apple, whichever', () => {
+  it("are Apple's words, also unknown ones", () => {
     const devices = { C1: 'SUCCESS', C2: 'NOT_ACCESSIBLE', C3: 'MOVED\n', __proto__: 'x', C4: 5 };
     const results = readResults({ devices }, NOW);
     expect([...(results ?? [])]).toEqual([
@@ -212,14 +212,14 @@ describe('the results by serial number', () => {
     expect(results?.retryAt).toBeUndefined();
   });
 
-  it('say when those that were throttled may be tried again', () => {
+  it('contain when throttled ones may be retried', () => {
     const results = readResults({ devices: { C1: 'THROTTLED' }, retry_after_seconds: 90 }, NOW);
     expect(results?.get('C1')).toBe('THROTTLED');
     expect(results?.retryAt).toEqual(new Date(NOW + 90_000));
     expect(readResults({ devices: {}, retry_after_seconds: -1 }, NOW)?.retryAt).toBeUndefined();
   });
 
-  it('are none in anything else', () => {
+  it('are rejected in any other form', () => {
     expect(readResults({}, NOW)).toBeUndefined();
     for (const devices of ['SUCCESS', ['SUCCESS'], null]) {
       expect(readResults({ devices }, NOW)).toBeUndefined();
@@ -227,7 +227,7 @@ describe('the results by serial number', () => {
     expect(readLock({ serial_number: 'C1' }, 'C1')).toBeUndefined();
   });
 
-  it('of an activation lock are of its one device', () => {
+  it('have one entry for an activation lock, that of its device', () => {
     const answer = { serial_number: 'C1', response_status: 'NOT_ACCESSIBLE' };
     expect([...(readLock(answer, 'C1') ?? [])]).toEqual([['C1', 'NOT_ACCESSIBLE']]);
   });

@@ -23,7 +23,7 @@ async function used(values = {}): Promise<{ id: number; accounts: DepAccounts }>
 }
 
 describe('an account that cannot be used', () => {
-  it('is 404 when there is none, 409 without a token', async () => {
+  it('is refused with 404 when it does not exist, 409 without a token', async () => {
     const accounts = world.start();
     await expect(accounts.use(1, fetchPage)).rejects.toMatchObject({ code: 'not_found' });
     const id = await world.addAccount({ consumer_key: null });
@@ -34,7 +34,7 @@ describe('an account that cannot be used', () => {
     expect(service.connections()).toBe(0);
   });
 
-  it("is one of the lab's while the lab is off, or another while it is on", async () => {
+  it('is one of the lab while the lab is off, or another one while it is on', async () => {
     const { id, accounts } = await used(OF_LAB);
     expect((await failureOf(accounts.use(id, fetchPage))).kind).toBe('lab_off');
     expect(await world.status(id)).toMatchObject({
@@ -55,7 +55,7 @@ describe('an account that cannot be used', () => {
     expect(service.seen).toHaveLength(2);
   });
 
-  it('is one whose token has expired, which Apple is not asked about', async () => {
+  it('is one whose token has expired; Apple is not called', async () => {
     const { id, accounts } = await used({ access_token_expiry: new Date(NOW) });
     const error = await failureOf(accounts.use(id, fetchPage));
     expect(error).toMatchObject({ kind: 'token_expired', status: undefined });
@@ -80,7 +80,7 @@ describe('an account that cannot be used', () => {
 });
 
 describe('a call', () => {
-  it('goes out as Apple wants it, after a login', async () => {
+  it('has the form that Apple documents, after a login', async () => {
     const { id, accounts } = await used();
     service.answer(() => PAGE);
     const page = await accounts.use(id, (api, account) => {
@@ -114,7 +114,7 @@ describe('a call', () => {
     expect(service.connections()).toBe(1);
   });
 
-  it('sends what each of them is documented to send', async () => {
+  it('has the body that Apple documents for each kind', async () => {
     const { id, accounts } = await used();
     const words = { profile_uuid: UUID, response_status: 'SUCCESS', server_name: 'Muster' };
     const results = { devices: { C1: 'SUCCESS' }, ...words };
@@ -149,14 +149,14 @@ describe('a call', () => {
     ]);
   });
 
-  it('takes no more serial numbers than Apple does', async () => {
+  it('accepts no more serial numbers than Apple does', async () => {
     const { id, accounts } = await used();
     const serials = Array.from({ length: 1001 }, (_, index) => `C${index}`);
     await expect(accounts.use(id, (api) => api.disown(serials))).rejects.toThrow(RangeError);
     expect(service.seen).toEqual([]);
   });
 
-  it('goes to the service that the account names', async () => {
+  it('is sent to the service that the account names', async () => {
     const { id, accounts } = await used({ url: `${service.host}/base/` });
     service.answer((request) =>
       request.path === '/base/session' ? { body: { auth_session_token: 'other' } } : PAGE,
@@ -165,7 +165,7 @@ describe('a call', () => {
     expect(service.paths()).toEqual(['GET /base/session', 'POST /base/server/devices']);
   });
 
-  it('ends when it is aborted, and says nothing bad of the account', async () => {
+  it('ends when it is aborted, and leaves the status of the account unchanged', async () => {
     const { id, accounts } = await used();
     const reason = new Error('enough');
     const controller = new AbortController();

@@ -66,7 +66,7 @@ async function serverSaying(words: string, ends = false): Promise<string> {
 }
 
 describe('an exchange', () => {
-  it('has no answer of a server that is not there', async () => {
+  it('fails when no server listens', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
@@ -106,7 +106,7 @@ describe('an exchange', () => {
     ]);
   });
 
-  it('does not wait for ever for a connection', async () => {
+  it('has a time limit for the connection', async () => {
     const server = createServer();
     servers.push(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -122,7 +122,7 @@ describe('an exchange', () => {
   it.each([
     ['begins', ''],
     ['ends', `${HEAD}{`],
-  ])('does not wait for ever until an answer %s', async (_, words) => {
+  ])('has a time limit until an answer %s', async (_, words) => {
     const host = await serverSaying(words);
     expect(await faultOf(send(host, open({ answer: 100 })))).toEqual({
       message: 'does not answer in time (100 ms)',
@@ -131,7 +131,7 @@ describe('an exchange', () => {
     });
   });
 
-  it('reads no answer beyond the limit', async () => {
+  it('reads an answer up to the size limit only', async () => {
     service.answer(() => ({ body: 'x'.repeat(100_001) }));
     expect(await faultOf(send(service.host, open({ answerBytes: 100_000 })))).toEqual({
       message: 'sends an answer of more than 100000 bytes',
@@ -144,7 +144,7 @@ describe('an exchange', () => {
     ['nothing', '', 'closed the connection (ECONNRESET)'],
     ['garbage', 'SSH-2.0-OpenSSH_9.2\r\n', 'cannot be reached (HPE_INVALID_CONSTANT)'],
     ['half an answer', `${HEAD}{`, 'closed the connection (ECONNRESET)'],
-  ])('is broken by a server that says %s and hangs up', async (_, words, message) => {
+  ])('fails when the server sends %s and closes the connection', async (_, words, message) => {
     expect(await faultOf(send(await serverSaying(words, true)))).toEqual({
       message,
       mayHaveArrived: true,
@@ -152,7 +152,7 @@ describe('an exchange', () => {
     });
   });
 
-  it('ends when aborted, before and while it goes on', async () => {
+  it('ends when it is aborted, before and during the request', async () => {
     const controller = new AbortController();
     const reason = new Error('enough');
     service.answer(() => {
@@ -164,7 +164,7 @@ describe('an exchange', () => {
     expect(service.seen).toHaveLength(1);
   });
 
-  it('keeps no connection that is not used for long, and lets a slow answer take its time', async () => {
+  it('closes idle connections, and waits for a slow answer', async () => {
     const exchanges = open({ idle: 20 });
     service.answer((_, response) => {
       setTimeout(() => response.end('late'), 40);
@@ -178,7 +178,7 @@ describe('an exchange', () => {
     expect(service.connections()).toBe(2);
   });
 
-  it('uses few connections, again and again', async () => {
+  it('reuses a few connections', async () => {
     const exchanges = open({ sockets: 2 });
     for (let turn = 0; turn < 3; turn += 1) {
       await Promise.all(Array.from({ length: 5 }, () => send(service.host, exchanges)));

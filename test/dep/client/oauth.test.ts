@@ -88,7 +88,7 @@ describe('the Authorization header of a login', () => {
 
   // The example of RFC 5849, 3.4.1, as far as it lies in the URL, with reserved characters in what
   // is secret; its signature was made by OpenSSL from a base string written by hand.
-  it('signs what a query has that is escaped, empty or holds the sign between name and value', () => {
+  it('signs escaped, empty and unusual parameters of a query', () => {
     const header = oauthHeader(
       {
         method: 'GET',
@@ -105,7 +105,7 @@ describe('the Authorization header of a login', () => {
     expect(parametersOf(header).get('oauth_signature')).toBe('TCaGCqFzhh0hUkuj0DFOzsgfEFk=');
   });
 
-  it('never says the same nonce twice', () => {
+  it('never contains the same nonce twice', () => {
     const token = { consumerKey: 'c', consumerSecret: 's', accessToken: 'a', accessSecret: 't' };
     const request = { method: 'GET', url: 'https://localhost/session' };
     const nonces = Array.from({ length: 20 }, () =>

@@ -41,7 +41,7 @@ describe('a session', () => {
     ).toEqual(new Set(['session-1']));
   });
 
-  it('goes on with the value that an answer brings, unless it could not stand in a header', async () => {
+  it('continues with the value of the last answer, unless that cannot be sent in a header', async () => {
     const { id, accounts } = await used();
     const next = (value: string) => ({ ...PAGE, headers: { 'X-ADM-Auth-Session': value } });
     service.answer(inTurn(next('next'), next('not one'), PAGE));
@@ -58,7 +58,7 @@ describe('a session', () => {
     { status: 401, body: '' },
     { status: 403, body: '"FORBIDDEN"' },
     { status: 403, body: 'UNAUTHORIZED' },
-  ])('that Apple refuses by %j is opened anew once, and all calls repeated', async (refusal) => {
+  ])('is opened again once after the refusal %j, and all calls are repeated', async (refusal) => {
     const { id, accounts } = await used();
     const refused: ServerResponse[] = [];
     service.answer(({ headers }, response) => {
@@ -75,7 +75,7 @@ describe('a session', () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('that is refused again is the end of it', async () => {
+  it('is not opened a third time', async () => {
     const { id, accounts } = await used();
     service.answer(() => ({ status: 401, body: 'UNAUTHORIZED' }));
     const error = await failureOf(accounts.use(id, fetchPage));
@@ -88,7 +88,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('that is none is no success', async () => {
+  it('is required: an answer without one is a failure', async () => {
     const { id, accounts } = await used();
     service.answerLogin(
       inTurn({ body: '{}' }, { body: { auth_session_token: 'a\nb' } }, { body: 'no' }),
@@ -99,7 +99,7 @@ describe('a session', () => {
     expect(service.paths()).toEqual(['GET /session', 'GET /session', 'GET /session']);
   });
 
-  it('of a caller who leaves is opened for the others', async () => {
+  it('is opened for the other callers when one of them leaves', async () => {
     const { id, accounts } = await used();
     const controller = new AbortController();
     let grant = () => undefined as unknown;
@@ -145,7 +145,7 @@ describe('a token that is replaced', () => {
     expect(service.seen.map(accessTokenOf)).toEqual(['AT_1', undefined, 'AT_2', undefined]);
   });
 
-  it('ends work that goes on for another server, without a word on the account', async () => {
+  it('ends work under way for another server, and leaves the status of the account unchanged', async () => {
     const { id, accounts } = await used();
     service.answer(() => ({ status: 401 }));
     const error = await failureOf(
@@ -159,7 +159,7 @@ describe('a token that is replaced', () => {
     expect(await world.status(id)).toMatchObject({ status: 'unconfirmed', status_text: null });
   });
 
-  it('keeps what Apple said of the former to itself', async () => {
+  it('is not blamed for errors of the former token', async () => {
     const { id, accounts } = await used();
     service.answerLogin(() => ({ status: 401, body: 'token_rejected' }));
     await failureOf(
@@ -171,7 +171,7 @@ describe('a token that is replaced', () => {
     expect((await world.status(id)).status).toBe('unconfirmed');
   });
 
-  it('may be the same with a secret set right', async () => {
+  it('may be the same one with a corrected secret', async () => {
     const { id, accounts } = await used();
     service.answerLogin(inTurn({ status: 401, body: 'signature_invalid' }));
     await failureOf(accounts.use(id, fetchPage));

@@ -31,8 +31,8 @@ function newToken() {
   return { consumer_key, consumer_secret, access_token, access_secret };
 }
 
-describe("with the lab's stand-in", () => {
-  it('all calls are understood, on both sides', async () => {
+describe("the client with the lab's stand-in", () => {
+  it('makes every call, and reads every answer', async () => {
     const serials = apple.portal.addDevices(SERVER, { family: 'Mac', count: 3 });
     const [first = '', second = ''] = serials;
     const id = await world.addAccount(newToken());
@@ -68,7 +68,7 @@ describe("with the lab's stand-in", () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('sessions may end between any two calls', async () => {
+  it('continues when a session ends between any two calls', async () => {
     const id = await world.addAccount(newToken());
     apple.resetRequests();
     await start().use(id, async (api) => {
@@ -84,7 +84,7 @@ describe("with the lab's stand-in", () => {
     expect((await world.status(id)).status).toBe('ok');
   });
 
-  it('a token is over when another is made, and the clock must be right', async () => {
+  it('is refused with a replaced token, and with a wrong clock', async () => {
     const id = await world.addAccount(newToken());
     const accounts = start();
     const ask = (of: DepAccounts) => of.use(id, (api) => api.account());

@@ -71,7 +71,7 @@ async function useVector(secretId: number, { code } = vectors[1] ?? { code: '' }
 }
 
 describe('the bypass code', () => {
-  it('is kept, sealed, before Apple hears of it', async () => {
+  it('is stored sealed before it is sent to Apple', async () => {
     const secretId = await request();
     const [secret] = await codes();
     expect(secret).toMatchObject({
@@ -101,7 +101,7 @@ describe('the bypass code', () => {
     expect(logText()).not.toContain(vector?.code);
   });
 
-  it.each(['FAILED', null])('stays although Apple answers %s', async (word) => {
+  it.each(['FAILED', null])('stays stored although Apple answers %s', async (word) => {
     apple.results.set(SERIAL, word);
     await request();
     await runWaiting();
@@ -111,7 +111,7 @@ describe('the bypass code', () => {
     expect([(await codes()).length, await waiting()]).toEqual([1, []]);
   });
 
-  it('goes with the record that the device is merged into', async () => {
+  it('moves to the record that the device is merged into', async () => {
     const secretId = await request();
     await useVector(secretId);
     const enrolled = { udid: 'u', serial_number: SERIAL, proven_serial: SERIAL };
@@ -127,7 +127,7 @@ describe('the bypass code', () => {
     expect(await records).toEqual([{ id: secretId, device_id: into, is_current: true }]);
   });
 
-  it('is not sent when a newer one was made meanwhile, or its device is gone', async () => {
+  it('is not sent when a newer one was made meanwhile, or its device was deleted', async () => {
     await request();
     const second = await request(undefined, true);
     await useVector(second);
@@ -141,7 +141,7 @@ describe('the bypass code', () => {
   });
 });
 
-describe('of a lock asked for twice', () => {
+describe('the bypass code of a lock that is requested twice', () => {
   const current = async () => {
     const where = { is_current: true };
     const [record] = await knex()('device_secret_records').where(where).select('id');
@@ -151,13 +151,13 @@ describe('of a lock asked for twice', () => {
       .toString();
   };
 
-  it('no second code is made while Apple is being asked', async () => {
+  it('is not made a second time during the call to Apple', async () => {
     const secretId = await request();
     await expect(request()).rejects.toMatchObject({ code: 'conflict', status: 409 });
     expect((await codes()).map(({ id }) => id)).toEqual([secretId]);
   });
 
-  it('the code of the lock that came first is the current one again', async () => {
+  it('is again that of the first lock when the second fails', async () => {
     await useVector(await request());
     await runWaiting();
     apple.results.set(SERIAL, 'DEVICE_ALREADY_LOCKED');
@@ -168,7 +168,7 @@ describe('of a lock asked for twice', () => {
     expect(await row()).toMatchObject({ activation_lock_result: 'DEVICE_ALREADY_LOCKED' });
   });
 
-  it('a new code that Apple takes replaces it', async () => {
+  it('is replaced by a new code that Apple accepts', async () => {
     await useVector(await request());
     await runWaiting();
     await useVector(await request(undefined, true), vectors[2]);
@@ -178,7 +178,7 @@ describe('of a lock asked for twice', () => {
 });
 
 describe('a lock whose request failed', () => {
-  it('is tried again while Apple cannot be reached, ever less often, and not for ever', async () => {
+  it('is retried while Apple cannot be reached, less and less often, a limited number of times', async () => {
     await request();
     apple.fault = new DepError('unreachable', 'does not answer');
     const waits: number[] = [];
@@ -195,7 +195,7 @@ describe('a lock whose request failed', () => {
     expect(await row()).toMatchObject({ activation_lock_result: 'no_answer', last_error });
   });
 
-  it('is tried when Apple wants to be called again', async () => {
+  it('is retried at the time that Apple names', async () => {
     const retryAt = new Date(Date.now() + 77_000);
     apple.fault = new DepError('throttled', 'too often', { status: 429, retryAt });
     await request();
@@ -206,7 +206,7 @@ describe('a lock whose request failed', () => {
     expect(await row()).toMatchObject({ activation_lock_result: 'SUCCESS', last_error: null });
   });
 
-  it('shows why, where the admin has to act', async () => {
+  it('shows the reason when the admin has to act', async () => {
     apple.fault = new DepError('terms_not_signed', 'new terms', { text: 'T_C_NOT_SIGNED' });
     await request();
     await runWaiting();
@@ -215,7 +215,7 @@ describe('a lock whose request failed', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('makes a failed job of what nobody foresaw', async () => {
+  it('fails its job after an unexpected error', async () => {
     apple.fault = new TypeError('a mistake');
     await request();
     await expect(runWaiting()).rejects.toThrow('a mistake');

@@ -57,7 +57,7 @@ async function start() {
   return { accountId, runWaiting, devices: new DepDeviceActions({ box, jobs: queue }) };
 }
 
-it('devices are locked and disowned over the wire, and what came of it is shown', async () => {
+it('devices are locked and disowned at the stand-in, and show the results', async () => {
   const { accountId, devices, runWaiting } = await start();
   const { knex } = world.db;
   const [kept = '', gone = ''] = apple.portal.addDevices(SERVER, { family: 'Mac', count: 2 });

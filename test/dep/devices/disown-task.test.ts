@@ -69,7 +69,7 @@ describe('a disowned device', () => {
     expect(lines.at(-1)).toMatchObject({ depAccountId: accountId, devices: 2, disowned: 1 });
   });
 
-  it('has its former error ended by success, and no other one', async () => {
+  it('has its disown error cleared by success, and no error of another kind', async () => {
     const [first = 0, second = 0] = ids;
     const error = (id: number, last_error: string) =>
       knex()('dep_devices').where({ id }).update({ last_error, last_error_at: new Date() });
@@ -86,14 +86,14 @@ describe('a disowned device', () => {
     expect(await results()).toEqual(['SUCCESS', 'SUCCESS']);
   });
 
-  it('of which Apple says nothing has no answer', async () => {
+  it('gets the result no_answer when Apple returns none for it', async () => {
     apple.results.set('C02A', null);
     await run();
     expect(await results()).toEqual(['no_answer', 'SUCCESS']);
   });
 });
 
-describe('where it is not known whether Apple has done it', () => {
+describe('a disown whose outcome at Apple is unknown', () => {
   it.each([
     ['no answer came', new DepError('unreachable', 'does not answer in time')],
     [
@@ -103,7 +103,7 @@ describe('where it is not known whether Apple has done it', () => {
       }),
     ],
     ['its server failed', new DepError('unreachable', 'answers 503', { status: 503 })],
-  ])('because %s, nothing is repeated', async (_why, fault) => {
+  ])('is not repeated because %s', async (_why, fault) => {
     apple.fault = fault;
     await run();
     expect(await results()).toEqual(['no_answer', 'no_answer']);
@@ -115,7 +115,7 @@ describe('where it is not known whether Apple has done it', () => {
     expect([apple.disowned, await waiting()]).toEqual([[], []]);
   });
 
-  it('because the process ended in the middle, nothing is repeated', async () => {
+  it('is not repeated after its process ended in the middle', async () => {
     apple.afterwards = () => Promise.reject(new Error('killed'));
     await expect(run()).rejects.toThrow('killed');
     expect(await results()).toEqual(['sent', 'sent']);
@@ -125,7 +125,7 @@ describe('where it is not known whether Apple has done it', () => {
     expect(apple.disowned).toHaveLength(1);
   });
 
-  it('what comes late is stored all the same', async () => {
+  it('has a late result stored', async () => {
     // The same job runs in another process while Apple takes its time.
     apple.afterwards = () => run();
     await run();
@@ -134,7 +134,7 @@ describe('where it is not known whether Apple has done it', () => {
   });
 });
 
-describe('where Apple surely did nothing, the admin learns why', () => {
+describe('a disown that Apple certainly did not carry out', () => {
   const SURE = [
     new DepError('terms_not_signed', 'new terms', { status: 403, text: 'T_C_NOT_SIGNED' }),
     new DepError('token_rejected', 'not taken', { status: 401 }),
@@ -148,7 +148,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
   ];
 
   it.each(SURE.map((fault) => [fault.message, fault] as const))(
-    'because %s',
+    'shows the reason: %s',
     async (_why, fault) => {
       apple.fault = fault;
       await run();
@@ -158,7 +158,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
     },
   );
 
-  it('because it was called too often, and it is called again when it allows', async () => {
+  it('is repeated at the time that Apple names after too many calls', async () => {
     const retryAt = new Date(Date.now() + 90_000);
     apple.fault = new DepError('throttled', 'too often', { status: 429, retryAt });
     await run();
@@ -172,7 +172,7 @@ describe('where Apple surely did nothing, the admin learns why', () => {
     ]);
   });
 
-  it('but not because of what nobody foresaw: the job fails and is not repeated blindly', async () => {
+  it('fails its job after an unexpected error, and is not repeated', async () => {
     apple.fault = new TypeError('a mistake');
     await expect(run()).rejects.toThrow('a mistake');
     expect(await results()).toEqual(['sent', 'sent']);

@@ -68,7 +68,7 @@ async function define(columns: object) {
 }
 
 describe("a profile at Apple's service", () => {
-  it('lies there as it was sent, under the UUID that is known here', async () => {
+  it('is stored as it was sent, under the UUID that is known here', async () => {
     const skip_setup_items = JSON.stringify(['Siri', 'PaneToCome']);
     const columns = { profile_name: 'Büro', is_supervised: true, skip_setup_items };
     const { uuid, status } = await define(columns);
@@ -102,7 +102,7 @@ describe("a profile at Apple's service", () => {
     ['SUPPORT_PHONE_INVALID', { support_phone_number: '1'.repeat(51) }, /support_phone_number/],
     ['SUPPORT_EMAIL_INVALID', { support_email_address: 'x'.repeat(251) }, /support_email_address/],
     ['LOCALE_INVALID', { language: 'English' }, /language/],
-  ])('is refused as %s, and says what to change', async (word, columns, advice) => {
+  ])('is refused as %s, and shows what to change', async (word, columns, advice) => {
     const profile = await define({ profile_name: 'Office', ...columns });
     expect(profile).toMatchObject({ status: 'failed', uuid: null });
     expect([profile.status_text, profile.status_advice]).toEqual([

@@ -11,7 +11,7 @@ beforeEach(() => world.reset());
 afterAll(() => world.database.drop());
 
 describe('a profile that Apple refuses', () => {
-  it("says so in Apple's words, with what to do, and keeps its former UUID", async () => {
+  it("shows Apple's text and the remedy, and keeps its former UUID", async () => {
     const id = await world.profile();
     await world.definitions().define(id);
     await world.change(id, { is_mdm_removable: false, status: 'pending' });
@@ -29,7 +29,7 @@ describe('a profile that Apple refuses', () => {
     ]);
   });
 
-  it('stands at its devices until Apple takes it', async () => {
+  it('is shown at its devices until Apple accepts it', async () => {
     const id = await world.profile();
     await world.definitions().define(id);
     const serials = [{ serial_number: 'A' }, { serial_number: 'B' }];
@@ -63,7 +63,7 @@ describe('a profile that Apple refuses', () => {
     expect(await world.knex('dep_devices').pluck('last_error_at')).toEqual([null, null]);
   });
 
-  it('is tried again after a day', async () => {
+  it('is sent again after a day', async () => {
     const failed = { status: 'failed', status_text: 'FLAGS_INVALID' };
     const recent = await world.profile({
       ...failed,
@@ -114,7 +114,7 @@ describe('a profile that cannot be sent to Apple', () => {
     expect(await world.definitions().redefineStale(world.accountId)).toEqual([id]);
   });
 
-  it('fails as a job only for what has nothing to do with Apple', async () => {
+  it('fails its job only for errors that are not of Apple', async () => {
     const id = await world.profile();
     world.answer = () => Promise.reject(new TypeError('a slip'));
     await expect(world.definitions().define(id)).rejects.toThrow('a slip');

@@ -33,7 +33,7 @@ describe('the definition of a profile', () => {
     );
   });
 
-  it('has everything that the profile says, under the names Apple gives it', () => {
+  it('has every attribute of the profile, under Apple’s names', () => {
     const full: Partial<DepProfile> = {
       is_supervised: true,
       is_mdm_removable: false,
@@ -63,7 +63,7 @@ describe('the definition of a profile', () => {
     );
   });
 
-  it("has the profile's own certificates where it has any say in them", () => {
+  it("has the profile's own certificates if it has any", () => {
     expect(memberOf('anchor_certs', { anchor_certs: ['b3du'] })).toEqual(['b3du']);
     expect(memberOf('anchor_certs', { anchor_certs: [] })).toBeUndefined();
     expect(memberOf('supervising_host_certs', { supervising_host_certs: ['b3du'] })).toEqual([
@@ -72,13 +72,13 @@ describe('the definition of a profile', () => {
     expect(memberOf('supervising_host_certs', { supervising_host_certs: [] })).toBeUndefined();
   });
 
-  it('leads where PUBLIC_URL is while it follows it', () => {
+  it('has the URL of PUBLIC_URL while the profile follows it', () => {
     const before = { url: 'https://before.example.com/dep/enroll' };
     expect(memberOf('url', before)).toBe(ENROLLMENT_URL);
     expect(memberOf('url', { ...before, follows_public_url: false })).toBe(before.url);
   });
 
-  it("gives this server's anchors to no other host", () => {
+  it("contains this server's anchors for no other host", () => {
     const other = { follows_public_url: false, url: 'https://mdm.example.com:8443/dep/enroll' };
     expect(memberOf('anchor_certs', other)).toBeUndefined();
     const here = { follows_public_url: false, url: 'https://MDM.example.com:443/behind/a/proxy' };

@@ -106,7 +106,7 @@ describe('a profile that Apple does not have', () => {
     expect(await world.jobs()).toEqual([[`dep.assign/${dep_account_id}`, 0]]);
   });
 
-  it('is sent nowhere without an account, or when it is gone', async () => {
+  it('is not sent without an account, or after it was deleted', async () => {
     const local = await world.profile({ dep_account_id: null, status: 'local' });
     await world.definitions().define(local);
     await world.definitions().define(local + 1000);
@@ -119,7 +119,7 @@ describe('a profile that Apple does not have', () => {
 });
 
 describe('a profile that Apple has', () => {
-  it('is not sent again while it says the same', async () => {
+  it('is not sent again while it is unchanged', async () => {
     const id = await world.profile();
     await world.definitions().define(id);
     await world.change(id, { status: 'pending', minimum_ios_version: '17.4' });
@@ -133,7 +133,7 @@ describe('a profile that Apple has', () => {
     expect(await world.definitions().redefineStale(world.accountId)).toEqual([]);
   });
 
-  it('is defined anew under another UUID when it says something else', async () => {
+  it('is defined again under another UUID when it has changed', async () => {
     const id = await world.profile();
     await world.definitions().define(id);
     await world.change(id, { department: 'IT', status: 'pending' });
@@ -143,7 +143,7 @@ describe('a profile that Apple has', () => {
     expect(await world.history()).toEqual([uuidOf(1), uuidOf(2)]);
   });
 
-  it('is not taken for defined when it changes while Apple answers', async () => {
+  it('does not become defined when it changes while Apple answers', async () => {
     const id = await world.profile();
     world.answer = async () => {
       await world.change(id, { department: 'IT' });
@@ -157,7 +157,7 @@ describe('a profile that Apple has', () => {
     expect([world.sent[1]?.department, (await world.row(id)).uuid]).toEqual(['IT', uuidOf(2)]);
   });
 
-  it('is not called refused when it changes, moves or goes while Apple answers', async () => {
+  it('does not become failed when it is changed, moved or deleted while Apple answers', async () => {
     const meanwhile: ((id: number) => Promise<unknown>)[] = [
       (id) => world.change(id, { department: 'IT' }),
       (id) => world.change(id, { dep_account_id: null, status: 'local' }),
@@ -175,7 +175,7 @@ describe('a profile that Apple has', () => {
     expect(world.lines).toEqual([]);
   });
 
-  it('leaves its UUID on record when it is gone before Apple answers', async () => {
+  it('leaves its UUID on record when it is deleted before Apple answers', async () => {
     const id = await world.profile();
     world.answer = async () => {
       await world.knex('dep_profiles').where({ id }).delete();
@@ -200,8 +200,8 @@ describe('a profile that Apple has', () => {
   });
 });
 
-describe('what Apple has of the profiles of an account', () => {
-  it('is stale once the anchors, the supervisors or PUBLIC_URL are others', async () => {
+describe('the definition of a profile at Apple', () => {
+  it('is stale once the anchors, the supervisors or PUBLIC_URL have changed', async () => {
     const id = await world.profile();
     await world.definitions().define(id);
     world.anchors = [Buffer.from('another anchor')];
@@ -239,7 +239,7 @@ describe('what Apple has of the profiles of an account', () => {
     });
   });
 
-  it('is asked for with two statements, however many profiles there are', async () => {
+  it('is checked with two statements, however many profiles there are', async () => {
     for (let count = 0; count < 5; count += 1) await world.profile({ department: `D${count}` });
     for (const { id } of await world.knex('dep_profiles').select('id'))
       await world.definitions().define(id);

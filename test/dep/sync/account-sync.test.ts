@@ -34,7 +34,7 @@ async function full(list: string[] = []) {
 }
 
 describe('a sync with Apple', () => {
-  it('asks nothing for an account without a token, or that is gone', async () => {
+  it('makes no call for an account without a token, or a deleted one', async () => {
     for (const column of ['consumer_key', 'access_token', 'sealed_access_secret']) {
       await world.sync(await world.addAccount({ consumer_key: column, [column]: null }));
     }
@@ -43,7 +43,7 @@ describe('a sync with Apple', () => {
     expect(await world.jobs()).toEqual([]);
   });
 
-  it('reads all devices, then what has changed meanwhile, and plans the next', async () => {
+  it('reads all devices, then the changes since, and schedules the next sync', async () => {
     const until = new Date('2026-06-01T10:00:00Z');
     world.answers(
       page([listing('C02AAAAAAAA1'), listing('C02AAAAAAAA2')], { ...more, cursor: 'c1' }),
@@ -85,7 +85,7 @@ describe('a sync with Apple', () => {
     expect(fields).toMatchObject({ depAccountId: 1, ...figures });
   });
 
-  it('then asks only for changes, and says nothing when there are none', async () => {
+  it('then fetches only changes, and logs nothing when there are none', async () => {
     await full(['C02AAAAAAAA1']);
     world.log.lines.length = 0;
     await world.sync(1, { syncInterval: undefined });
@@ -96,7 +96,7 @@ describe('a sync with Apple', () => {
     expect(account.next_sync_at).toBeNull();
   });
 
-  it('goes on with changes where a full fetch was read to its end already', async () => {
+  it('continues with changes after a full fetch that was read to its end', async () => {
     world.answers(page([listing('C02AAAAAAAA1')], { ...more, cursor: 'c9' }), fail('refused'));
     await world.sync();
     world.answers(fail('cursor_exhausted'), page([], { cursor: 'c10' }));
@@ -105,7 +105,7 @@ describe('a sync with Apple', () => {
     expect(await world.account()).toMatchObject({ cursor: 'c10', sync_phase: 'delta' });
   });
 
-  it('takes nothing for removed when Apple says so before any page', async () => {
+  it('removes no device when Apple ends the fetch before its first page', async () => {
     await full(['C02AAAAAAAA1']);
     await change({ cursor: null });
     world.answer(fail('cursor_exhausted'));
@@ -115,7 +115,7 @@ describe('a sync with Apple', () => {
     expect((await world.account()).sync_error).toMatch(/lost the cursor twice/);
   });
 
-  it('does not go on with a fetch that was begun elsewhere', async () => {
+  it('does not continue a fetch that it did not begin', async () => {
     await change({ cursor: 'c9', sync_phase: 'fetch' });
     await world.sync();
     expect(world.asked()).toEqual(['fetch null', 'sync c1']);
@@ -131,7 +131,7 @@ describe('a sync with Apple', () => {
     expect(warned).toMatchObject([{ depAccountId: 1, skipped: 3 }]);
   });
 
-  it('begins anew, once, when Apple has lost the cursor', async () => {
+  it('starts again, once, when Apple has lost the cursor', async () => {
     await full(['C02AAAAAAAA1', 'C02AAAAAAAA2']);
     world.answers(
       fail('cursor_lost'),
@@ -145,7 +145,7 @@ describe('a sync with Apple', () => {
     expect(await world.account()).toMatchObject(account);
   });
 
-  it('ends when Apple loses it twice, and the next begins at the start', async () => {
+  it('ends when Apple loses it twice, and the next one starts from the beginning', async () => {
     await full(['C02AAAAAAAA1']);
     world.answers(fail('cursor_lost'), page([], more), fail('cursor_lost'));
     await world.sync();
@@ -161,7 +161,7 @@ describe('a sync with Apple', () => {
     expect(await world.account()).toMatchObject({ sync_error: null, fetch_number: 4 });
   });
 
-  it('has no end without one: the same cursor, or page after page with nothing on it', async () => {
+  it('ends with an error when the cursor repeats, or page after page is empty', async () => {
     await full();
     world.answer(() => page([listing('C02AAAAAAAA1')], more));
     await world.sync();
@@ -175,7 +175,7 @@ describe('a sync with Apple', () => {
     expect(await world.account()).toMatchObject({ cursor: 'c11', sync_state: 'idle' });
   });
 
-  it('has profiles given out after every tenth page of a full fetch', async () => {
+  it('queues the assignment of profiles after every tenth page of a full fetch', async () => {
     let count = 0;
     const left: string[][] = [];
     world.answer(async () => {
@@ -189,7 +189,7 @@ describe('a sync with Apple', () => {
 });
 
 describe('a sync that Apple ends', () => {
-  it('comes again at the time that Apple names, and keeps what it has', async () => {
+  it('is repeated at the time that Apple names, and keeps the pages it has', async () => {
     const retryAt = new Date(Date.now() + 45_000);
     world.answers(
       page([listing('C02AAAAAAAA1')], more),
@@ -222,7 +222,7 @@ describe('a sync that Apple ends', () => {
     [0, 22_500, 30_000],
     [3, 180_000, 240_000],
     [9, 675_000, 900_000],
-  ])('for want of an answer waits longer each time: after %d failures', async (...given) => {
+  ])('waits longer after each missing answer: after %d failures', async (...given) => {
     const [attempt, least, most] = given;
     world.answers(fail('unreachable'));
     const before = Date.now();
@@ -236,7 +236,7 @@ describe('a sync that Apple ends', () => {
   });
 
   it.each<DepErrorKind>(['terms_not_signed', 'token_rejected', 'token_expired', 'refused'])(
-    'because of %s waits for the clock',
+    'waits for its schedule because of %s',
     async (kind) => {
       await full(['C02AAAAAAAA1']);
       world.answers(fail(kind));
@@ -259,7 +259,7 @@ describe('a sync that Apple ends', () => {
 });
 
 describe('a sync that is interrupted', () => {
-  it('between page and commit stores neither the page nor its cursor', async () => {
+  it('stores neither a page nor its cursor when that happens before the commit', async () => {
     const dead = new Error('the process died');
     await world.knex.raw(`create function die() returns trigger language plpgsql as
       $$ begin raise exception 'died'; end $$;
@@ -284,7 +284,7 @@ describe('a sync that is interrupted', () => {
     expect(await world.knex('devices')).toHaveLength(2);
   });
 
-  it('by the end of the process stops between pages and gives the lease back', async () => {
+  it('stops between pages and releases the lease when the process ends', async () => {
     const stop = new AbortController();
     const reason = new Error('the server stops');
     world.answers(page([listing('C02AAAAAAAA1')], more), () => {
@@ -302,7 +302,7 @@ describe('a sync that is interrupted', () => {
     expect(await world.account()).toMatchObject(account);
   });
 
-  it('leaves it to the one that runs, and comes back soon', async () => {
+  it('is left to the process that runs it, and is queued again soon', async () => {
     await change({ sync_owner: 'other', sync_lease_until: new Date(Date.now() + 30_000) });
     const before = Date.now();
     await world.sync();
@@ -322,7 +322,7 @@ describe('a sync that is interrupted', () => {
     expect(new Set(await jobNames())).toEqual(new Set(['dep.sync/1', 'dep.reconcile/1']));
   });
 
-  it('takes over from one that has given no sign of life', async () => {
+  it('is taken over from a process that has fallen silent', async () => {
     const dead = { sync_owner: 'dead', sync_lease_until: new Date(Date.now() - 1), cursor: 'c5' };
     const running = { sync_state: 'running', sync_kind: 'full', sync_started_at: new Date() };
     await change({ ...dead, ...running, fetch_number: 3 });
@@ -349,7 +349,7 @@ describe('a sync that is interrupted', () => {
     expect(world.questions).toHaveLength(2);
   });
 
-  it('asks no more once there is a token of another server', async () => {
+  it('makes no further call once there is a token of another server', async () => {
     world.answer(() => page([listing('C02AAAAAAAA1')], more));
     world.onUse = async (question) => {
       if (question === 1) await change({ consumer_key: 'CK_other' });
@@ -372,7 +372,7 @@ describe('a sync that is interrupted', () => {
     expect(await world.account()).toMatchObject({ sync_error: null, sync_state: 'idle' });
   });
 
-  it('stops asking when the lease is lost meanwhile', async () => {
+  it('makes no further call when the lease is lost meanwhile', async () => {
     world.answers(async () => {
       await change({ sync_owner: 'other' });
       return await new Promise(() => undefined);

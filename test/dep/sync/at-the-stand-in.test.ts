@@ -66,7 +66,7 @@ function onPage(number: number, act: () => void | Promise<void>): void {
   });
 }
 
-it('2,000 devices and what happens meanwhile are read, though the session ends and Apple is busy', async () => {
+it('2,000 devices and the changes meanwhile are read, though the session ends and Apple is busy', async () => {
   const accountId = await world.addAccount(tokenOf('Many'));
   const serials = apple.portal.addDevices('Many', { family: 'Mac', count: 2_000 });
   onPage(2, () => {
@@ -82,7 +82,7 @@ it('2,000 devices and what happens meanwhile are read, though the session ends a
   expect(await world.db.knex('devices').where({ is_dep: true })).toHaveLength(2_009);
 });
 
-it('a cursor that expires in the middle makes it begin anew', async () => {
+it('a cursor that expires in the middle makes the sync start again', async () => {
   const accountId = await world.addAccount(tokenOf('Expired'));
   apple.portal.addDevices('Expired', { count: 1_000 });
   onPage(2, () => apple.portal.expireCursors());
@@ -91,7 +91,7 @@ it('a cursor that expires in the middle makes it begin anew', async () => {
   expect(await account(accountId)).toMatchObject({ fetch_number: 2, sync_error: null });
 });
 
-it('a token of another server that comes in the middle stores nothing of the former after it', async () => {
+it('after a token of another server is stored in the middle, no device of the former is stored', async () => {
   const accountId = await world.addAccount(tokenOf('Former'));
   apple.portal.addDevices('Former', { count: 1_000 });
   onPage(2, () => world.changeAccount(accountId, tokenOf('Present')));
@@ -102,7 +102,7 @@ it('a token of another server that comes in the middle stores nothing of the for
   expect(await listed(accountId)).toEqual(atApple('Present'));
 });
 
-it('a renewed token of the same server that comes in the middle is used from then on', async () => {
+it('a renewed token of the same server that is stored in the middle is used from then on', async () => {
   const accountId = await world.addAccount(tokenOf('Renewed'));
   apple.portal.addDevices('Renewed', { count: 1_000 });
   onPage(1, () => world.changeAccount(accountId, tokenOf('Renewed')));

@@ -78,7 +78,7 @@ const MIRRORED = {
 const NO_PROFILE = { profile_uuid: null, profile_status: 'empty', profile_assign_time: null };
 
 describe('a device that Apple lists', () => {
-  it('gets a record, and a row that says what Apple says', async () => {
+  it('gets a record, and a row with the data of Apple', async () => {
     await fetched(listing(SERIAL, { ...PROFILE, assetTag: 'A-7' }));
     const { id, device_id, created_at, listed_at, told_at, ...columns } = await row();
     expect(columns).toEqual({
@@ -123,7 +123,7 @@ describe('a device that Apple lists', () => {
     });
   });
 
-  it('is the enrolled record of its serial number first, then one that was, then the oldest', async () => {
+  it('belongs to the enrolled record of its serial number, else to one that was enrolled, else to the oldest', async () => {
     const ids = [];
     for (const facts of [{}, {}, { udid: 'u1' }, { udid: 'u2' }, enrolled('u3')]) {
       ids.push(await addDevice(facts));
@@ -143,14 +143,14 @@ describe('a device that Apple lists', () => {
   it.each<[string, object]>([
     ['of a clone of a virtual Mac', { ...enrolled('u1'), product_name: 'VirtualMac2,1' }],
     ['of another serial number', { ...enrolled('u1'), serial_number: SERIAL.toLowerCase() }],
-  ])('is no record %s', async (_, facts) => {
+  ])('does not belong to a record %s', async (_, facts) => {
     const other = await addDevice(facts);
     await fetched(listing(SERIAL));
     expect((await row()).device_id).not.toBe(other);
     expect(await record(other)).toMatchObject({ is_dep: false });
   });
 
-  it('is what it was where Apple says nothing, and what Apple says where it does', async () => {
+  it('keeps the values that Apple leaves out, and takes over the others', async () => {
     const own = { description: 'mine', asset_tag: 'B-1', model: 'Mac16,1', color: 'BLUE' };
     const id = await addDevice({ ...enrolled('u1'), ...own, device_name: 'Desk' });
     await fetched(listing(SERIAL, { ...PROFILE, color: null, assetTag: null }));
@@ -167,7 +167,7 @@ describe('a device that Apple lists', () => {
     expect(await row()).toMatchObject({ ...linked, asset_tag: null, color: null });
   });
 
-  it('that enrolls or leaves afterwards shows it, and a page does not undo it', async () => {
+  it('shows that it enrolled or unenrolled since, and a later page does not undo it', async () => {
     await fetched(listing(SERIAL));
     const { device_id: id } = await row();
     await world.knex('devices').where({ id }).update(enrolled('u1'));
@@ -183,7 +183,7 @@ describe('a device that Apple lists', () => {
     expect(await record(id)).toMatchObject({ profile_push_time: profilePushTime });
   });
 
-  it('keeps what was wanted, and is not made due', async () => {
+  it('keeps its desired profile, and does not become due', async () => {
     const dep_profile_id = await addProfile();
     await fetched(listing(SERIAL));
     const { device_id: id } = await row();
@@ -224,7 +224,7 @@ describe('a device that Apple lists', () => {
     expect(await record(device_id)).toMatchObject({ serial_number: SERIAL, is_dep: true });
   });
 
-  it('waits for an enrollment that is under way, and sees it', async () => {
+  it('is stored after an enrollment under way, whose result it shows', async () => {
     const { asset_tag: _, ...listed } = { ...MIRRORED, ...NO_PROFILE };
     const known = { is_dep: true, enrollment_state: 'authenticated', ...listed };
     const id = await addDevice({ udid: 'u1', ...known });
@@ -244,8 +244,8 @@ describe('a device that Apple lists', () => {
   });
 });
 
-describe('a device that Apple takes from the account', () => {
-  it('stays as history, and asks for nothing any more', async () => {
+describe('a device that Apple removes from the account', () => {
+  it('stays as history, and has no desired profile any more', async () => {
     const dep_profile_id = await addProfile();
     await fetched(listing(SERIAL, PROFILE));
     const { device_id: id } = await row();
@@ -283,13 +283,13 @@ describe('a device that Apple takes from the account', () => {
     expect(world.log.lines.at(-1)).toMatchObject({ added: 0, removed: 1, devices: 1 });
   });
 
-  it('was never here: nothing is to be kept', async () => {
+  it('leaves nothing when it was never listed here', async () => {
     await changed(1, op('deleted', 1));
     expect(await world.knex('dep_devices')).toEqual([]);
     expect(await world.knex('devices')).toEqual([]);
   });
 
-  it('is removed once, however often Apple says so', async () => {
+  it('is removed once, however often Apple reports it', async () => {
     await changed(1, op('added', 1));
     await changed(1, op('deleted', 2));
     const { removed_at } = await row();
@@ -308,7 +308,7 @@ describe('a device that Apple takes from the account', () => {
     ['on one page', [[op('added', 1), op('deleted', 2), op('added', 3)]]],
     ['on one page, in any order', [[op('added', 3), op('deleted', 2), op('added', 1)]]],
     ['over pages', [[op('added', 1)], [op('deleted', 2)], [op('added', 3)]]],
-  ])('and gives back is there again: %s', async (_, pages) => {
+  ])('is present again when Apple adds it again: %s', async (_, pages) => {
     for (const devices of pages) {
       await changed(1, ...devices);
       await world.knex('dep_devices').update({ assignment_result: null });
@@ -318,7 +318,7 @@ describe('a device that Apple takes from the account', () => {
     expect(await world.knex('devices')).toMatchObject([device]);
   });
 
-  it('and gives back has no former results, and is enrolled if it is', async () => {
+  it('has no former results when Apple adds it again, and is shown as enrolled if it is', async () => {
     await changed(1, op('added', 1));
     const { device_id: id } = await row();
     const former = { assignment_result: 'FAILED', assignment_attempts: 3 };
@@ -329,7 +329,7 @@ describe('a device that Apple takes from the account', () => {
     expect(await row()).toMatchObject({ ...back, ...errors, is_enrolled: true, stage: 'enrolled' });
   });
 
-  it('and lists again in a full fetch is there again', async () => {
+  it('is present again when a full fetch lists it', async () => {
     await changed(1, op('deleted', 2), op('added', 1));
     await changed(1, op('added', 3));
     await changed(1, op('deleted', 4));
@@ -377,7 +377,7 @@ describe('a device that two accounts have', () => {
     expect(new Set(keys)).toEqual(new Set(['dep.reconcile/1', `dep.reconcile/${other}`]));
   });
 
-  it('keeps a profile of the one that has it still', async () => {
+  it('keeps a profile of the account that still has it', async () => {
     const dep_profile_id = await addProfile(other);
     await changed(1, op('added', 1, PROFILE));
     await changed(other, op('added', 1, theirs));

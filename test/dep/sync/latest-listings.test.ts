@@ -12,7 +12,7 @@ function lastOf(...operations: ReturnType<typeof op>[]) {
   return latestListings(operations).map(({ opType }) => opType);
 }
 
-describe('what holds of a serial number after a page', () => {
+describe('the latest entry of a serial number on a page', () => {
   it.each<[string, Op, [Op, number | null][]]>([
     [
       'is the later operation',
@@ -67,7 +67,7 @@ describe('what holds of a serial number after a page', () => {
     expect(lastOf(...operations.map(([type, minute]) => op(type, minute)))).toEqual([last]);
   });
 
-  it('is kept apart from that of others', () => {
+  it('is separate from that of other serial numbers', () => {
     const latest = latestListings([
       op('added', 1),
       op('added', 1, 'C02AAAAAAAA2'),

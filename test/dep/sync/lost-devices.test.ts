@@ -39,7 +39,7 @@ describe('a full fetch', () => {
   const list = Array.from({ length: 24 }, (_, n) => listing(`C02BBBBBB${n + 10}`));
   const most = list.slice(0, 11);
 
-  it('removes what Apple no longer lists, and nothing that it never did', async () => {
+  it('removes the devices that Apple no longer lists, and none that it never listed', async () => {
     await fetched(listing('C02AAAAAAAA1'), ...list);
     const other = await world.addAccount({ consumer_key: 'CK_2' });
     const listed_at = new Date('2026-05-01T10:00:00Z');
@@ -62,7 +62,7 @@ describe('a full fetch', () => {
     expect(account).toMatchObject({ suspected_losses: 0, fetched_fully_at: expect.any(Date) });
   });
 
-  it('of which a page cannot be read removes nothing', async () => {
+  it('removes nothing when one of its pages cannot be read', async () => {
     await fetched(...list.slice(0, 3));
     await world.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
     world.answers(page([], { skipped: 3 }));
@@ -71,7 +71,7 @@ describe('a full fetch', () => {
     expect((await world.account()).sync_phase).toBe('delta');
   });
 
-  it('that ends before its end removes nothing', async () => {
+  it('removes nothing when it ends early', async () => {
     await fetched(...list);
     await world.knex('dep_accounts').update({ cursor: null });
     world.answers(page(list.slice(0, 3), { moreToFollow: true }), () => {
@@ -84,11 +84,11 @@ describe('a full fetch', () => {
     expect((await removed()).map(({ serial_number }) => serial_number)).toEqual(['C02BBBBBB33']);
   });
 
-  describe('that misses most devices', () => {
+  describe('a full fetch without most of the devices', () => {
     const audited = () => world.knex('audit_events').orderBy('id').select('action', 'details');
     beforeEach(() => world.knex.raw('truncate audit_events'));
 
-    it('removes none of them, says so, and has all read again', async () => {
+    it('removes none of them, logs that, and has all devices read again', async () => {
       await fetched(...list);
       const { fetched_fully_at } = await world.account();
       await fetched(...most, listing('C02CCCCCCCC1'));
@@ -111,7 +111,7 @@ describe('a full fetch', () => {
       expect((await world.jobs()).map(({ key }) => key)).toEqual(['dep.reconcile/1']);
     });
 
-    it('removes them when the next one misses them too', async () => {
+    it('is trusted when the next one misses them too', async () => {
       await fetched(...list);
       await fetched(...most);
       world.questions.length = 0;
@@ -128,7 +128,7 @@ describe('a full fetch', () => {
       expect(await world.account()).toMatchObject(account);
     });
 
-    it('is forgotten after one that does not', async () => {
+    it('is forgotten after one that has them', async () => {
       await fetched(...list);
       await fetched();
       await fetched(...list);
@@ -137,7 +137,7 @@ describe('a full fetch', () => {
       expect(await removed()).toEqual([]);
     });
 
-    it('is none the less one for all the devices that are new', async () => {
+    it('is recognized also when many devices are new', async () => {
       await fetched(...list);
       await fetched(...Array.from({ length: 40 }, (_, n) => listing(`C02DDDDDD${n + 10}`)));
       expect(await removed()).toEqual([]);
@@ -146,7 +146,7 @@ describe('a full fetch', () => {
   });
 });
 
-describe('what admins wanted of devices', () => {
+describe('the desired profile of devices', () => {
   const SERIALS = ['C02SB0000000', 'C02SB0000001', 'C02SB0000002'] as const;
   const [SB0, SB1, SB2] = SERIALS;
   const all = SERIALS.map((serial) => listing(serial));
@@ -207,7 +207,7 @@ describe('what admins wanted of devices', () => {
     ['taken away and listed', lose, () => fetched(...all)],
     ['missed and added', fetched, () => changed(1, ...ops('added', 1))],
     ['missed and listed', fetched, () => fetched(...all)],
-  ])('is as it was, and sent to Apple, when they are %s again', async (_, goes, comes) => {
+  ])('is restored, and sent to Apple, when they are %s again', async (_, goes, comes) => {
     await goes();
     expect(await desired()).toEqual(wanted().map((profile) => [...profile, 'removed', null]));
     const uses = [findProfileUses(world.knex, own), findProfileUses(world.knex, usual)];
@@ -225,7 +225,7 @@ describe('what admins wanted of devices', () => {
     expect(await due.orderBy('serial_number').pluck('serial_number')).toEqual([SB0, SB2]);
   });
 
-  it('is the default again where its profile is gone meanwhile', async () => {
+  it('is the default again when its profile was deleted meanwhile', async () => {
     await lose();
     await world.knex('dep_profiles').where({ id: own }).delete();
     await fetched(...all);
@@ -233,7 +233,7 @@ describe('what admins wanted of devices', () => {
     expect(await desired()).toEqual([[usual, true], ...wanted().slice(1)]);
   });
 
-  it('is none where it was taken away meanwhile', async () => {
+  it('is none when it was unassigned meanwhile', async () => {
     await lose();
     await want(SB0, null);
     await fetched(...all);
@@ -241,7 +241,7 @@ describe('what admins wanted of devices', () => {
     expect(await desired()).toEqual([[null, false], ...wanted().slice(1)]);
   });
 
-  it('gives way to the default of an account that has them now', async () => {
+  it('is replaced by the default of the account that has them now', async () => {
     const other = await world.addAccount({ consumer_key: 'CK_2' });
     const theirs = await addProfile('33333333-3333-4333-8333-333333333333', other);
     await world
@@ -259,7 +259,7 @@ describe('what admins wanted of devices', () => {
     ).toEqual([true, false, true]);
   });
 
-  it('gives way to it too when they leave before they come', async () => {
+  it('is replaced by that default also when they leave before they are added', async () => {
     const other = await world.addAccount({ consumer_key: 'CK_2' });
     const theirs = await addProfile('33333333-3333-4333-8333-333333333333', other);
     await world

@@ -32,8 +32,8 @@ async function tick(isLabOn?: boolean): Promise<(string | null)[]> {
 const inDays = (days: number) => inMinutes(days * 24 * 60);
 const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000);
 
-describe('syncs by the clock', () => {
-  it('are none where there is no interval', () => {
+describe('scheduled syncs', () => {
+  it('are not queued without an interval', () => {
     const schedules = (list: Task[]) => list.map(({ name, schedule }) => [name, schedule]);
     expect(schedules(tasks(undefined))).toEqual([['dep.sync', undefined]]);
     const all = [
@@ -48,13 +48,13 @@ describe('syncs by the clock', () => {
     ['was synced within the interval', { next_sync_at: inMinutes(1) }],
     ['is being synced', { sync_owner: 'other', sync_lease_until: inMinutes(1) }],
     ["has a token of the lab's, which is off", { consumer_key: 'CK_lab_1' }],
-  ])('leave an account alone that %s', async (_, columns) => {
+  ])('skip an account that %s', async (_, columns) => {
     await world.knex('dep_accounts').update(columns);
     expect(await tick()).toEqual([]);
     expect(await world.account()).toMatchObject({ sync_state: 'idle' });
   });
 
-  it('leave those of others alone while the lab is on', async () => {
+  it('skip accounts of Apple while the lab is on', async () => {
     await world.addAccount({ consumer_key: 'CK_lab_1' });
     expect(await tick(true)).toEqual(['dep.sync/2']);
   });
@@ -64,14 +64,14 @@ describe('syncs by the clock', () => {
     ['where it is not known when', {}, { cursor: null }],
     ['not before', { fetched_fully_at: inDays(-6.9) }, { cursor: 'c1', sync_phase: 'delta' }],
     ['not while one goes on', { sync_phase: 'fetch' }, { cursor: 'c1' }],
-  ])('read all devices anew %s', async (_, columns, expected) => {
+  ])('read all devices again %s', async (_, columns, expected) => {
     const known = { cursor: 'c1', sync_phase: 'delta', ...columns };
     await world.knex('dep_accounts').update(known);
     expect(await tick()).toEqual(['dep.sync/1']);
     expect(await world.account()).toMatchObject({ sync_phase: 'fetch', ...expected });
   });
 
-  it('come once in about an interval, and not all at the same time', async () => {
+  it('are queued about once an interval, and not all at the same time', async () => {
     await world.addAccount({ consumer_key: 'CK_2', next_sync_at: inMinutes(-1) });
     await world.addAccount({ consumer_key: 'CK_3', sync_lease_until: inMinutes(-1) });
     expect(new Set(await tick())).toEqual(new Set(['dep.sync/1', 'dep.sync/2', 'dep.sync/3']));

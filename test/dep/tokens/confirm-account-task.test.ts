@@ -75,7 +75,7 @@ describe('the confirmation of an account', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('is tried again when Apple wants, or in a minute', async () => {
+  it('is retried when Apple allows it, or in a minute', async () => {
     const retryAt = new Date(Date.now() + 3_600_000);
     await run(failing(new DepError('throttled', 'busy', { retryAt })));
     expect(await waiting()).toEqual([['dep.confirm', `dep.confirm/${id}`, retryAt]]);
@@ -87,14 +87,14 @@ describe('the confirmation of an account', () => {
     expect([wait >= 59_000, wait <= 70_000]).toEqual([true, true]);
   });
 
-  it('is over for an account that is gone, and fails for what nobody expects', async () => {
+  it('ends for a deleted account, and fails after an unexpected error', async () => {
     await run(failing(new AppError('not_found', 404, 'gone')));
     await run(failing(new AppError('no_dep_account', 409, 'no token')));
     await expect(run(failing(new Error('odd')))).rejects.toThrow('odd');
     expect(await waiting()).toEqual([]);
   });
 
-  it('says nothing of an account that has another token meanwhile', async () => {
+  it('stores nothing for an account that has another token meanwhile', async () => {
     await run(async () => {
       await test.db.knex('dep_accounts').update({ consumer_key: 'CK_2' });
       return DETAIL;

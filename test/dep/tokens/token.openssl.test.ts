@@ -66,7 +66,7 @@ describe('a server token made by OpenSSL opens', () => {
     });
   });
 
-  it('as Apple gave it, with the key and certificate that it was made for', async () => {
+  it('in the form that Apple sends, with the key and certificate that it was made for', async () => {
     const attributes = {
       purpose: 'dep.stoken',
       pem_certificate: fixture('dep/server-token.1.cert.pem').toString(),

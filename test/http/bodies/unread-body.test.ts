@@ -47,7 +47,7 @@ describe('a body that still arrives after its answer', () => {
     expect(status).toBe(413);
   });
 
-  it('is not read where many arrive at once', async () => {
+  it('is not read when many arrive at once', async () => {
     const all = Array.from({ length: 60 }, () => sendTo('POST', '/upload', 16 * MIB));
     const statuses = await Promise.all(all.map(({ answered }) => answered));
     expect(new Set(statuses)).toEqual(new Set([413]));

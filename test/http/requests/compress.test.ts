@@ -47,7 +47,7 @@ describe('compression', () => {
     expect(decompress(small.body).equals(plain.body)).toBe(true);
   });
 
-  it('is left out where it is not worth it, or not accepted', async () => {
+  it('is left out when it is not worth it, or not accepted', async () => {
     const item = await ask('/api/v1/tags/1', 'gzip');
     expect([item.status, item.headers['content-encoding']]).toEqual([200, undefined]);
     const refused = await ask('/api/v1/tags', 'gzip;q=0, identity');
@@ -80,7 +80,7 @@ describe('compression', () => {
     }
   });
 
-  it('leaves files and the surfaces of devices alone', async () => {
+  it('does not change files and the surfaces of devices', async () => {
     const profile = await ask('/enroll/profile', 'gzip, br');
     expect(profile.headers['content-encoding']).toBeUndefined();
     expect(profile.body.length).toBeGreaterThan(2_000);

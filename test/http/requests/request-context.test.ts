@@ -28,7 +28,7 @@ describe('the request id', () => {
     expect(response.headers['x-request-id']).toBe(offered);
   });
 
-  it('comes without a context, which only authentication sets', async () => {
+  it('is known without a context, which only authentication sets', async () => {
     const response = await request(app).get('/');
     expect(Object.keys(response.body)).toEqual(['requestId', 'sourceAddress']);
     expect(response.body.sourceAddress).toMatch(/^(127\.0\.0\.1|::1)$/);

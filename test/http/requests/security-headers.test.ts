@@ -10,7 +10,7 @@ const end: RequestHandler = (_req, res) => {
 };
 
 describe('security headers', () => {
-  it('let nothing of the API be rendered, framed, sniffed or stored', async () => {
+  it('forbid to render, frame, sniff or store answers of the API', async () => {
     const app = express().use(...apiSecurityHeaders({ https: false }), end);
     const { headers } = await request(app).get('/');
     expect(headers['content-security-policy']).toBe("default-src 'none';frame-ancestors 'none'");
@@ -19,7 +19,7 @@ describe('security headers', () => {
     expect(headers['strict-transport-security']).toBeUndefined();
   });
 
-  it('hold browsers to https where the server is reached by it', async () => {
+  it('hold browsers to https when the server is reached by it', async () => {
     const app = express().use(pageSecurityHeaders({ https: true }), end);
     const { headers } = await request(app).get('/');
     expect(headers['strict-transport-security']).toBe('max-age=15552000');

@@ -136,7 +136,7 @@ describe('the HTTP server', () => {
     expect(await exchange(await start(), 'what is this\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('has the time limits of the plan', async () => {
+  it('has the expected time limits', async () => {
     const server = await start();
     expect(server.headersTimeout).toBe(20_000);
     expect(server.requestTimeout).toBe(120_000);

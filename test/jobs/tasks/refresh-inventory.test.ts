@@ -195,7 +195,7 @@ describe('the quota of one run', () => {
     [1_000_000, DAY_MS, 1_042],
     [1_000_000, 3_600_000, 5_000],
     [1_000, 600_000, 150],
-  ])('of %d devices every %d ms is %d', (enrolled, interval, quota) => {
+  ])('for %d devices every %d ms is %d', (enrolled, interval, quota) => {
     expect(inventoryQuota(enrolled, interval)).toBe(quota);
   });
 });

@@ -108,7 +108,7 @@ describe('a request that is refused unread', () => {
 });
 
 describe('a connection on which every request is reset', () => {
-  it('with ENHANCE_YOUR_CALM is left at once, and each request is repeated on another one', async () => {
+  it('is left at once after ENHANCE_YOUR_CALM, and each request is repeated on another one', async () => {
     await start();
     await push('a0');
     const tokens = ['a1', 'a2', 'a3', 'a4'];
@@ -123,7 +123,7 @@ describe('a connection on which every request is reset', () => {
     expect(waysOf('a5')).toEqual([1]);
   });
 
-  it('with another code is left after two resets', async () => {
+  it('is left after two resets with another code', async () => {
     await start();
     await push('a0');
     const left = once(service.sessions[0] ?? service.server, 'close');
@@ -137,7 +137,7 @@ describe('a connection on which every request is reset', () => {
   it.each([
     ['CANCEL', NGHTTP2_CANCEL],
     ['REFUSED_STREAM', NGHTTP2_REFUSED_STREAM],
-  ])('with %s is left in the end', async (_, code) => {
+  ])('is left in the end after %s', async (_, code) => {
     await start();
     await push('a0');
     resetOnFirst(code);

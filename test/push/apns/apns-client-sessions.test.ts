@@ -94,7 +94,7 @@ function statusesOf(answers: ApnsAnswer[]): number[] {
 }
 
 describe('GOAWAY', () => {
-  it('loses no push, and repeats only those beyond the last stream', async () => {
+  it('makes the client repeat only the pushes beyond the last stream, and lose none', async () => {
     const service = await start();
     const client = connect(service.host);
     const four = untilReceived(service, 4);
@@ -140,7 +140,7 @@ describe('GOAWAY', () => {
     expect(service.received.map(({ session }) => session)).toEqual([0, 1, 1]);
   });
 
-  it('on a connection that never answered is retried once, then ends in a back-off', async () => {
+  it('is retried once on a connection that never answered, then ends in a back-off', async () => {
     // RFC 9113, 6.5 and 6.8: empty settings; no stream was processed, no error. No HTTP/2 server of
     // Node.js says that of a stream it has seen.
     const settings = Buffer.from('000000040000000000', 'hex');
@@ -192,7 +192,7 @@ describe('a connection that breaks', () => {
   it.each([
     ['without a word', (service: ApnsService) => service.cut()],
     ['as a process that stops', (service: ApnsService) => service.sessions[0]?.destroy()],
-  ])('%s has its pushes repeated, since it worked before', async (_, breakLine) => {
+  ])('has its pushes repeated when it worked before: %s', async (_, breakLine) => {
     const service = await start();
     const client = connect(service.host);
     await pushMany(client, ['a0']);
@@ -302,7 +302,7 @@ describe('a connection at rest', () => {
     expect(service.sessions).toHaveLength(2);
   });
 
-  it('that falls silent with pushes under way is checked with a PING, and they are repeated', async () => {
+  it('is checked with a PING when it falls silent with pushes under way, and they are repeated', async () => {
     const service = await start();
     const relay = await startRelay(service.port);
     const client = connect(relay.host, { silentAfter: 50, pingTimeout: 100 });
@@ -316,7 +316,7 @@ describe('a connection at rest', () => {
     expect(service.received.map(({ session }) => session)).toEqual([0, 0, 0, 1, 1]);
   });
 
-  it('that answers the PING is kept', async () => {
+  it('is kept when it answers the PING', async () => {
     const service = await start();
     const client = connect(service.host, { silentAfter: 50, pingTimeout: 1000 });
     const held = untilReceived(service, 1);

@@ -154,7 +154,7 @@ describe('an answer', () => {
     expect(await connect().push(pushOf('aa'))).toMatchObject({ status: 429, retryAfter: 17 });
   });
 
-  it('that is huge is returned with its status, and does not affect later ones', async () => {
+  it('is returned with its status when it is huge, and does not affect later ones', async () => {
     await start({ reply: answerWith(500, 'x'.repeat(20_000_000)) });
     const client = connect();
     const huge = await client.push(pushOf('a0'));
@@ -246,7 +246,7 @@ describe('many pushes', () => {
     expect(most).toBe(2);
   });
 
-  it('beyond the length of the queue are refused at once', async () => {
+  it('are refused at once beyond the length of the queue', async () => {
     await start({ settings: { maxConcurrentStreams: 1 } });
     const client = connect({ sessions: 1, queued: 2 });
     const one = untilReceived(1);
@@ -262,7 +262,7 @@ describe('many pushes', () => {
     expect((await Promise.all([first, waiting])).flat()).toHaveLength(3);
   });
 
-  it('that find no free stream in time fail', async () => {
+  it('fail when they find no free stream in time', async () => {
     await start({ settings: { maxConcurrentStreams: 1 } });
     const client = connect({ sessions: 1, pushTimeout: 300, requestTimeout: 10_000 });
     const one = untilReceived(1);
