@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { deviceErrorHandler } from '../http/errors/device-errors.js';
 import { createAccountRouter } from './account/router.js';
 import { createLandingRoutes } from './link/landing-routes.js';
-import { createOtaRoutes } from './over-the-air/ota-routes.js';
+import { createOtaRoutes } from './ota-routes.js';
 import { createProfileRoutes } from './profile-routes.js';
 import type { EnrollServices } from './services.js';
 import { createTrustRoutes } from './trust-routes.js';

@@ -5,7 +5,6 @@ import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../protocol
 import { checkProfile } from './check-profile.js';
 import { type Finding, profileRefusal, shorten } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
-import { holdsSecrets } from './profile-secrets.js';
 
 /** A file without errors, in the parts that it is stored as. */
 export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'> {
@@ -18,6 +17,13 @@ export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'
 }
 
 const CUT_DATE = 'the fraction of a second of the date is not kept';
+
+/** Keys whose texts and data are secrets; more than Apple's schema marks. */
+const SECRET_NAME =
+  /pass(word|phrase|code)|secret|psk|challenge|token|private_?key|recovery_?key|credential|api_?key|(^|_)pin$/i;
+
+/** Payloads that hold a private key as their content. */
+const IDENTITIES = new Set(['com.apple.security.pkcs12', 'com.apple.security.wapi-identity']);
 
 /** Reads and checks a file. AppError 422 with every error; if `strict`, with the warnings too. */
 export function checkProfileFile(
@@ -50,6 +56,26 @@ export function checkProfileFile(
       content: buildPlistNodes(payload),
     })),
   };
+}
+
+/** Whether any payload, at any depth, holds a secret, which only operators may see. */
+export function holdsSecrets(profile: PlistNodeDict): boolean {
+  const payloads = profile.get('PayloadContent');
+  return (Array.isArray(payloads) && payloads.some(isIdentity)) || hasSecret(profile, false);
+}
+
+function isIdentity(payload: PlistNode): boolean {
+  const type = payload instanceof Map ? payload.get('PayloadType') : undefined;
+  return typeof type === 'string' && IDENTITIES.has(type);
+}
+
+/** Flags and numbers with such a name only describe how secrets are handled. */
+function hasSecret(node: PlistNode, isNamed: boolean): boolean {
+  if (node instanceof Map) {
+    return [...node].some(([name, member]) => hasSecret(member, isNamed || SECRET_NAME.test(name)));
+  }
+  if (Array.isArray(node)) return node.some((element) => hasSecret(element, isNamed));
+  return isNamed && (typeof node === 'string' || Buffer.isBuffer(node)) && node.length > 0;
 }
 
 function payloadsOf(profile: PlistNodeDict): PlistNodeDict[] {

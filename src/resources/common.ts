@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Transaction } from '../jsonapi/context.js';
 import type { Access } from '../jsonapi/definition/definition.js';
 import type { ToOne } from '../jsonapi/definition/shape.js';
@@ -44,3 +45,13 @@ export type Service<T> = {
       : T[Name]
     : T[Name];
 };
+
+/** The attributes that differ from the row: clients also send back what they read. */
+export function changedAttributes(
+  row: Record<string, unknown>,
+  attributes: Record<string, unknown>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(attributes).filter(([name, value]) => !isDeepStrictEqual(row[name], value)),
+  );
+}

@@ -17,7 +17,10 @@ import { migrationStatus } from '../db/schema/migrate.js';
 import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
-import { createDepRouter, createServiceConfigRouter } from '../enroll/automated/routes.js';
+import {
+  createDepRouter,
+  createServiceConfigRouter,
+} from '../enroll/automated/automated-enrollment.js';
 import { EnrollmentPolicy } from '../enroll/enrollment-policy.js';
 import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createEnrollRouter } from '../enroll/router.js';

@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express';
+import { type Request, type Response, Router } from 'express';
 import { toAppError } from '../../db/connection/sqlstate.js';
 import {
   type DepDevice,
@@ -8,9 +8,11 @@ import {
 } from '../../db/dep/dep-device-repository.js';
 import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
 import { AppError } from '../../errors.js';
+import { deviceErrorHandler } from '../../http/errors/device-errors.js';
 import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
 import { deviceFacts } from '../device-request.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
+import { methodNotAllowed } from '../method-not-allowed.js';
 import { sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
 import {
@@ -18,13 +20,46 @@ import {
   refuseChallengeAnswer,
   requireDeviceSigner,
 } from '../signed-device-info.js';
+import { sendAnchorCertificates } from '../trust-routes.js';
 import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
 /** The lifetime of a challenge. */
 const REQUEST_LIFE_MS = 24 * 60 * 60 * 1000;
 
+/** Routes under /dep for devices in Automated Device Enrollment. */
+export function createDepRouter(services: EnrollServices): Router {
+  const router = Router();
+  router.post('/enroll', (req, res) => enrollAutomatically(req, res, services));
+  router.all('/enroll', methodNotAllowed('POST'));
+  router.get('/anchor_certs', sendAnchorCertificates(services));
+  router.all('/anchor_certs', methodNotAllowed('GET, HEAD'));
+  router.use(deviceErrorHandler(services.logger, { isExplained: true }));
+  return router;
+}
+
+/** /MDMServiceConfig, where Apple Configurator looks up how its devices enroll. */
+export function createServiceConfigRouter({
+  publicUrl,
+  logger,
+}: Pick<EnrollServices, 'publicUrl' | 'logger'>): Router {
+  const config = JSON.stringify({
+    dep_enrollment_url: `${publicUrl}/dep/enroll`,
+    dep_anchor_certs_url: `${publicUrl}/dep/anchor_certs`,
+    trust_profile_url: `${publicUrl}/enroll/trust.mobileconfig`,
+  });
+  const router = Router();
+  router.get('/MDMServiceConfig', (_req, res) => {
+    // Spelled as in Apple's protocol.
+    res.setHeader('Content-Type', 'application/json;charset=utf8');
+    res.end(config);
+  });
+  router.all('/MDMServiceConfig', methodNotAllowed('GET, HEAD'));
+  router.use('/MDMServiceConfig', deviceErrorHandler(logger, { isExplained: true }));
+  return router;
+}
+
 /** Answers a device in Setup Assistant that Automated Device Enrollment has sent to this server. */
-export async function enrollAutomatically(
+async function enrollAutomatically(
   req: Request,
   res: Response,
   services: EnrollServices,

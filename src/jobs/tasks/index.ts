@@ -4,11 +4,14 @@ import type { Database } from '../../db/connection/database.js';
 import type { Logger } from '../../logger.js';
 import type { FileCertificate } from '../../pki/credentials/credential-status.js';
 import type { Task } from '../task.js';
+import {
+  createExpireCommandsTask,
+  createFindUnpushedTask,
+  createPruneRecordsTask,
+} from './batch-tasks.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
 import { createCheckPushTopicsTask } from './check-push-topics.js';
-import { createExpireCommandsTask } from './expire-commands.js';
-import { createFindUnpushedTask } from './find-unpushed.js';
-import { createPruneRecordsTask } from './prune-records.js';
+
 import { createRefreshInventoryTask } from './refresh-inventory.js';
 
 export interface TaskDeps {

@@ -15,8 +15,7 @@ import type {
 } from '../../jsonapi/definition/definition.js';
 import { JsonText } from '../../jsonapi/documents/json-text.js';
 import type { Row } from '../../jsonapi/store.js';
-import { changedAttributes } from '../changed-attributes.js';
-import type { Service } from '../common.js';
+import { changedAttributes, type Service } from '../common.js';
 
 export interface CommandServices {
   commands: Service<CommandAdministration>;

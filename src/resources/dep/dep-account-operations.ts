@@ -11,7 +11,7 @@ import type {
 } from '../../jsonapi/definition/definition.js';
 import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
-import { changedAttributes } from '../changed-attributes.js';
+import { changedAttributes } from '../common.js';
 import {
   namesDefaults,
   requireOwnDefaults,

@@ -8,7 +8,7 @@ import type {
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
-import { changedAttributes } from '../changed-attributes.js';
+import { changedAttributes } from '../common.js';
 import {
   type DepServices,
   movedTo,

@@ -2,7 +2,7 @@ import { AppError, type ErrorDetail, validationError } from '../../errors.js';
 import type { Transaction } from '../../jsonapi/context.js';
 import type { Attribute } from '../../jsonapi/definition/attributes.js';
 import type { Row } from '../../jsonapi/store.js';
-import { changedAttributes } from '../changed-attributes.js';
+import { changedAttributes } from '../common.js';
 import {
   depServices,
   hardware,

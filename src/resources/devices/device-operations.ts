@@ -10,9 +10,9 @@ import type {
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
-import { changedAttributes } from '../changed-attributes.js';
 import type { CommandServices } from '../commands/command-operations.js';
 import { queuedCommands } from '../commands/device-commands.js';
+import { changedAttributes } from '../common.js';
 import type { DepServices } from '../dep/dep-profile-state.js';
 import {
   assertDeviceIsNew,

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { createExpireCommandsTask } from '../../../src/jobs/tasks/expire-commands.js';
+import { createExpireCommandsTask } from '../../../src/jobs/tasks/batch-tasks.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { runTask } from './run-task.js';

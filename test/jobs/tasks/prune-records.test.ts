@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
-import { createPruneRecordsTask } from '../../../src/jobs/tasks/prune-records.js';
+import { createPruneRecordsTask } from '../../../src/jobs/tasks/batch-tasks.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { runTask } from './run-task.js';

@@ -1,4 +1,4 @@
-import { holdsSecrets } from '../../src/profiles/profile-secrets.js';
+import { holdsSecrets } from '../../src/profiles/check-file.js';
 import { dict, type Members, payload, profile } from './sample-profiles.js';
 
 function holds(type: string, members: Members): boolean {

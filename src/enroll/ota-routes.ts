@@ -1,35 +1,71 @@
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
-import { isValidAt } from '../../crypto/x509/certificate-path.js';
-import { toAppError } from '../../db/connection/sqlstate.js';
-import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { type Exchange, findExchange } from '../../db/enroll/enrollment-claim-repository.js';
+import { type Request, type Response, Router } from 'express';
+import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { isValidAt } from '../crypto/x509/certificate-path.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { inTransaction } from '../db/connection/unit-of-work.js';
+import { type Exchange, findExchange } from '../db/enroll/enrollment-claim-repository.js';
 import {
   claimOtaRequest,
   type EnrollmentRequestRow,
-} from '../../db/enroll/enrollment-request-repository.js';
-import { AppError } from '../../errors.js';
+} from '../db/enroll/enrollment-request-repository.js';
+import { AppError } from '../errors.js';
 import {
   type IdentifiedMachine,
   requireChallenge,
   requireIdentified,
-} from '../../protocol/mdm/machine-info.js';
-import { buildIdentityProfile } from '../../protocol/profiles/ota-profiles.js';
-import { deviceFacts, requestEnd, requireDeviceStillAllowed } from '../device-request.js';
+} from '../protocol/mdm/machine-info.js';
+import { buildIdentityProfile, buildProfileService } from '../protocol/profiles/ota-profiles.js';
+import { deviceFacts, requestEnd, requireDeviceStillAllowed } from './device-request.js';
 import {
   type EnrollmentSettings,
   enrollmentProfile,
   identityRequest,
   readEnrollmentSettings,
-} from '../enrollment-profile.js';
-import type { EnrollServices } from '../services.js';
-import { type SignedDeviceInfo, unknownSigner } from '../signed-device-info.js';
+} from './enrollment-profile.js';
+import { methodNotAllowed } from './method-not-allowed.js';
+import { queryText, sendProfile } from './send-profile.js';
+import type { EnrollServices } from './services.js';
+import {
+  readSignedDeviceInfo,
+  type SignedDeviceInfo,
+  unknownSigner,
+} from './signed-device-info.js';
+
+/** Enrollment over the air. */
+export function createOtaRoutes(services: EnrollServices): Router {
+  const router = Router();
+  router.get('/ota', (req, res) => sendProfileService(req, res, services));
+  router.all('/ota', methodNotAllowed('GET, HEAD'));
+  router.post('/ota_authenticate', async (req, res) => {
+    const profile = await continueExchange(await readSignedDeviceInfo(req, services), services);
+    sendProfile({ req, res }, { profile, filename: 'enroll.mobileconfig' }, services);
+  });
+  router.all('/ota_authenticate', methodNotAllowed('POST'));
+  return router;
+}
+
+async function sendProfileService(
+  req: Request,
+  res: Response,
+  services: EnrollServices,
+): Promise<void> {
+  const { policy, otaChallenges, publicUrl } = services;
+  const { linkId } = await policy.requireAllowed(queryText(req, 'token'));
+  const { organization } = await readOtaSettings(services);
+  const profile = buildProfileService({
+    organization,
+    url: `${publicUrl}/enroll/ota_authenticate`,
+    challenge: otaChallenges.issueChallenge({ linkId }),
+  });
+  sendProfile({ req, res }, { profile, filename: 'ota.mobileconfig' }, services);
+}
 
 /**
  * Answers a device that enrolls over the air. The signer shows the phase: signed with its Apple
  * certificate, the device gets a profile with an identity; signed with that identity, the profile
  * that enrolls it. AppError 4xx.
  */
-export async function continueExchange(
+async function continueExchange(
   signed: SignedDeviceInfo,
   services: EnrollServices,
 ): Promise<Buffer> {
@@ -49,9 +85,7 @@ export async function continueExchange(
  * The settings for over-the-air enrollment. AppError conflict 409 with an external CA, whose
  * certificates cannot be bound to an exchange; 503 if no identities are offered.
  */
-export async function readOtaSettings({
-  db,
-}: Pick<EnrollServices, 'db'>): Promise<EnrollmentSettings> {
+async function readOtaSettings({ db }: Pick<EnrollServices, 'db'>): Promise<EnrollmentSettings> {
   const settings = await readEnrollmentSettings(db.knex);
   const { source_type: source } = settings.scep;
   if (source === 'ExternalSCEP') {

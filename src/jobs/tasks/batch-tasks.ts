@@ -1,0 +1,63 @@
+import type { Database } from '../../db/connection/database.js';
+import { expireOverdue } from '../../db/devices/command-repository.js';
+import { removeOldRequests } from '../../db/enroll/enrollment-request-repository.js';
+import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/maintenance-repository.js';
+import { requestMissingPushes } from '../../db/push/push-enqueue.js';
+import { PUSH_RECIPIENTS } from '../../db/push/push-recipients.js';
+import { removeOldKeys } from '../../db/store/idempotency-repository.js';
+import type { Logger } from '../../logger.js';
+import type { Task } from '../task.js';
+import { inBatches, scheduledTask } from './scheduled-task.js';
+
+interface BatchTaskDeps {
+  db: Database;
+  logger: Logger;
+}
+
+/** Gives commands that were not answered before their `expires_at` their final status. */
+export function createExpireCommandsTask({ db, logger }: BatchTaskDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'commands.expire',
+    schedule: '* * * * *',
+    run: async ({ signal }) => {
+      const count = await inBatches(signal, (limit) => expireOverdue(db.knex, limit));
+      if (count > 0) logger.info({ count }, 'commands have expired');
+    },
+  });
+}
+
+/**
+ * Queueing a command also requests the push. This finds commands without one, as a process of an older
+ * version may queue them during an upgrade.
+ */
+export function createFindUnpushedTask({ db, logger }: BatchTaskDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'push.find_unpushed',
+    schedule: '*/5 * * * *',
+    run: async ({ signal }) => {
+      for (const recipient of PUSH_RECIPIENTS) {
+        const find = (limit: number) => requestMissingPushes(db.knex, recipient, limit);
+        const count = await inBatches(signal, find);
+        const message = `${recipient}s with queued commands had no push; they are pushed now`;
+        if (count > 0) logger.info({ count }, message);
+      }
+    },
+  });
+}
+
+/** Removes records that are of no use any more. Tokens, audit, commands and escrow stay. */
+export function createPruneRecordsTask({ db, logger }: BatchTaskDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'records.prune',
+    schedule: '17 * * * *',
+    run: async ({ signal }) => {
+      const removed = {
+        idempotencyKeys: await inBatches(signal, (limit) => removeOldKeys(db.knex, limit)),
+        challenges: await inBatches(signal, (limit) => removeSpentChallenges(db.knex, limit)),
+        enrollmentRequests: await inBatches(signal, (limit) => removeOldRequests(db.knex, limit)),
+        pushTopics: await removeOrphanTopics(db.knex),
+      };
+      logger.debug(removed, 'old records were removed');
+    },
+  });
+}
