@@ -1,10 +1,10 @@
-import type { Knex } from 'knex';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { certificateUses } from '../../../src/db/pki/certificate-uses.js';
 import { eachSealedBatch } from '../../../src/db/pki/reseal-repository.js';
 import { readRevoked } from '../../../src/db/pki/revocation-repository.js';
 import { SEALED_PLACES } from '../../../src/db/pki/sealed-places.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { statementsOf } from '../../helpers/statements.js';
 
 /** Bytes in the layout of a sealed secret. */
 const SEALED = Buffer.concat([Buffer.from('MSB1'), Buffer.alloc(40)]);
@@ -16,27 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-/** The statements that the work sends, without those that open and close transactions. */
-async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
-  const statements: string[] = [];
-  const note = ({ sql }: { sql: string }) => statements.push(sql.trim());
-  const { knex }: { knex: Knex } = test.db;
-  knex.on('query', note);
-  try {
-    await work();
-  } finally {
-    knex.removeListener('query', note);
-  }
-  return statements.filter((sql) => !/^(begin|commit|set |rollback)/i.test(sql));
-}
-
 describe('the statements of db/pki that are built from parts', () => {
   it('read and reseal a column', async () => {
     const key = { key_type: 'RSA', key_size: 2048, fingerprint_sha256: 'ab' };
     await test.db.knex('rsa_private_keys').insert({ ...key, sealed_pkcs8: SEALED });
     const place = SEALED_PLACES.find(({ name }) => name === 'rsa_private_keys.sealed_pkcs8');
     if (place === undefined) throw new Error('no such place');
-    const statements = await statementsOf(() =>
+    const statements = await statementsOf(test.db, () =>
       eachSealedBatch(test.db, place, (values) =>
         values.map(({ key }) => ({ key, sealed: SEALED })),
       ),
@@ -64,7 +50,7 @@ from unnest($1::bigint[], $2::bytea[]) as v (key, sealed) where t.id = v.key"
   it('read a member of a setting', async () => {
     const place = SEALED_PLACES.find(({ name }) => name === 'server_settings.lab');
     if (place === undefined) throw new Error('no such place');
-    const statements = await statementsOf(() => eachSealedBatch(test.db, place, () => []));
+    const statements = await statementsOf(test.db, () => eachSealedBatch(test.db, place, () => []));
     expect(statements.join(';\n\n')).toMatchInlineSnapshot(`
 "with found as (
   select t.name as key, octet_length(case when t.name = 'lab' then decode(t.value ->> 'sealed_key', 'base64') end)::bigint as size
@@ -78,7 +64,7 @@ select max(key) as last from summed where before < 16777216"
   });
 
   it('find the uses of a certificate', async () => {
-    const statements = await statementsOf(() =>
+    const statements = await statementsOf(test.db, () =>
       inTransaction(test.db, async (trx) => await certificateUses(trx, 1)),
     );
     expect(statements.join(';\n\n')).toMatchInlineSnapshot(`
@@ -113,7 +99,9 @@ from certificates c where c.id = $1"
   });
 
   it('read the revoked certificates of an issuer', async () => {
-    const statements = await statementsOf(() => readRevoked(test.db.knex, 'CN=ca', () => {}));
+    const statements = await statementsOf(test.db, () =>
+      readRevoked(test.db.knex, 'CN=ca', () => {}),
+    );
     expect(statements.slice(0, 2).join(';\n\n')).toMatchInlineSnapshot(`
 "select version, date_trunc('hour', now()) as hour from change_topics where topic = 'revocations';
 
