@@ -3,7 +3,7 @@ import type { Authenticated, HeldEnrollment } from '../db/device-path/authentica
 import type { AuthenticateFacts, Platform } from '../db/device-path/authenticate-message.js';
 import { removeUdid } from '../db/device-path/device-move.js';
 import type { CallerKey } from '../db/device-path/token-update.js';
-import { mergeSpareRecords, type Reseal } from '../db/devices/device-merge.js';
+import { mergeDuplicateRecords, type Reseal } from '../db/devices/device-merge.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/authority/authority.js';
@@ -161,7 +161,7 @@ function warnOfReplaced(
 async function mergeDuplicates(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
   const reseal: Reseal = (sealed, from, to) => box.seal(box.open(sealed, from), to);
   try {
-    const merged = await inTransaction(db, (trx) => mergeSpareRecords(trx, deviceId, reseal));
+    const merged = await inTransaction(db, (trx) => mergeDuplicateRecords(trx, deviceId, reseal));
     if (merged.length > 0) logger.info({ deviceId, merged }, 'records of one device were merged');
   } catch (err) {
     logger.warn({ err, deviceId }, 'records of one device could not be merged yet');

@@ -31,7 +31,7 @@ describe('what muster lab prints to try', () => {
       'GET 200',
       'GET 200',
       'POST 201',
-      'GET 200',
+      'POST 200',
       'POST 200',
       'POST 201',
     ]);

@@ -49,13 +49,10 @@ export class CertifiedDevice extends TestDevice {
       rejectUnauthorized: false,
       cert: this.shown && certificatePem(this.shown.certificate, ...(this.shown.chain ?? [])),
       key: this.shown && keyPem(this.shown),
-      headers: {
-        ...headers,
-        'Content-Length': body.length,
-        ...(contentType === undefined ? {} : { 'Content-Type': contentType }),
-        ...(signature === null ? {} : { 'Mdm-Signature': signature }),
-      },
+      headers: { ...headers, 'Content-Length': body.length },
     });
+    if (contentType !== undefined) outgoing.setHeader('Content-Type', contentType);
+    if (signature !== null) outgoing.setHeader('Mdm-Signature', signature);
     return new Promise((resolve, reject) => {
       outgoing.on('error', reject);
       outgoing.on('response', (response) => {

@@ -1,4 +1,4 @@
-import { mergeSpareRecords } from '../../db/devices/device-merge.js';
+import { mergeDuplicateRecords } from '../../db/devices/device-merge.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
@@ -135,7 +135,7 @@ export const deviceInformation: ReportHandler = {
     };
     if (meets(unmetMinimum, answers)) columns.unmet_minimum_os_version = null;
     await updateDeviceFacts(trx, deviceId, columns);
-    if (isEnrolled) await mergeSpareRecords(trx, deviceId, context.reseal);
+    if (isEnrolled) await mergeDuplicateRecords(trx, deviceId, context.reseal);
     const isNewlySupervised = answers.IsSupervised === true && !wasSupervised;
     if (isNewlySupervised && isEnrolled) await queueSupervisedInventory(deviceId);
   },

@@ -7,7 +7,7 @@ import { secretLabel } from './device-repository.js';
 /** Opens what was sealed under the label `from` and seals it under `to`. */
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
 
-const SPARES = `
+const DUPLICATES = `
 select o.id
 from devices d join devices o on o.serial_number = d.serial_number
 where d.id = ? and d.udid is not null and d.enrollment_id is null
@@ -19,12 +19,12 @@ order by o.id`;
  * Merges into the device the records that have only its serial number: from DEP, or made by an admin.
  * Returns the ids of the deleted records.
  */
-export async function mergeSpareRecords(
+export async function mergeDuplicateRecords(
   trx: Transaction,
   deviceId: number,
   reseal: Reseal,
 ): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(SPARES, [deviceId]);
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(DUPLICATES, [deviceId]);
   for (const { id } of rows) await mergeDevices(trx, { into: deviceId, from: id, reseal });
   return rows.map(({ id }) => id);
 }

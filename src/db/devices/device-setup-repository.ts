@@ -187,7 +187,7 @@ with device as (
   where s.device_id = :deviceId and d.id = s.device_id
     and s.enrollment_number = d.enrollment_number and s.state <> 'configured'
   returning s.id, s.command_id, s.reason
-), spare as (
+), other_release as (
   update commands c set status = 'Cancelled', reason = 'the device has left Setup Assistant'
   from setup where c.id = setup.command_id and c.uuid <> :uuid and c.is_pending
 )

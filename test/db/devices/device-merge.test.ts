@@ -4,7 +4,7 @@ import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { removeUdid } from '../../../src/db/device-path/device-move.js';
 import {
   mergeDevices,
-  mergeSpareRecords,
+  mergeDuplicateRecords,
   type Reseal,
 } from '../../../src/db/devices/device-merge.js';
 import { secretLabel } from '../../../src/db/devices/device-repository.js';
@@ -52,8 +52,8 @@ const addCommand = (device_id: number, row: object = {}) =>
 
 const merge = (into: number, from: number) =>
   inTransaction(database.db, (trx) => mergeDevices(trx, { into, from, reseal }));
-const mergeSpares = (id: number) =>
-  inTransaction(database.db, (trx) => mergeSpareRecords(trx, id, reseal));
+const mergeDuplicates = (id: number) =>
+  inTransaction(database.db, (trx) => mergeDuplicateRecords(trx, id, reseal));
 const rowOf = (id: number) => knex()('devices').where({ id }).first();
 const count = async () => (await knex()('devices')).length;
 
@@ -65,7 +65,7 @@ describe('the records that are merged into a device', () => {
   ])('exclude records that %s', async (_what, other) => {
     const device = await addEnrolled();
     await addDevice(other);
-    expect(await mergeSpares(device)).toEqual([]);
+    expect(await mergeDuplicates(device)).toEqual([]);
     expect(await count()).toBe(2);
   });
 
@@ -76,7 +76,7 @@ describe('the records that are merged into a device', () => {
   ])("are none if the device's identity %s", async (_what, own) => {
     const device = await addEnrolled(own);
     await addDevice();
-    expect(await mergeSpares(device)).toEqual([]);
+    expect(await mergeDuplicates(device)).toEqual([]);
     expect(await count()).toBe(2);
   });
 
@@ -85,7 +85,7 @@ describe('the records that are merged into a device', () => {
     async (serial_number) => {
       const device = await addEnrolled({ serial_number });
       await addDevice({ serial_number });
-      expect(await mergeSpares(device)).toEqual([]);
+      expect(await mergeDuplicates(device)).toEqual([]);
       expect(await count()).toBe(2);
     },
   );
@@ -93,8 +93,8 @@ describe('the records that are merged into a device', () => {
   it('are all others with its serial number', async () => {
     const device = await addEnrolled();
     const spares = [await addDevice(), await addDevice({ enrollment_state: 'dep' })];
-    expect(await mergeSpares(device)).toEqual(spares);
-    expect(await mergeSpares(device)).toEqual([]);
+    expect(await mergeDuplicates(device)).toEqual(spares);
+    expect(await mergeDuplicates(device)).toEqual([]);
     expect(await knex()('devices').pluck('id')).toEqual([device]);
   });
 });

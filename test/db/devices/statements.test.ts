@@ -1,5 +1,5 @@
 import { removeUdid } from '../../../src/db/device-path/device-move.js';
-import { mergeDevices, mergeSpareRecords } from '../../../src/db/devices/device-merge.js';
+import { mergeDevices, mergeDuplicateRecords } from '../../../src/db/devices/device-merge.js';
 import {
   escrowSecret,
   findCurrentSecret,
@@ -63,7 +63,7 @@ describe('the expanded statements of devices', () => {
     const move = { id: ids.into, udid: 'A', method: 'profile', isProven: false, fingerprint: '00' };
     const texts = await statementsOf(() =>
       inTransaction(async (trx) => {
-        await mergeSpareRecords(trx, ids.into, reseal);
+        await mergeDuplicateRecords(trx, ids.into, reseal);
         await mergeDevices(trx, { ...ids, reseal });
         await removeUdid(trx, move);
       }),

@@ -86,18 +86,13 @@ export class Browser {
   async open(url: string, init: RequestInit = {}) {
     const real = url.replace(PUBLIC_URL, this.app.url);
     const { origin } = new URL(real);
-    const response = await fetch(real, {
-      redirect: 'manual',
-      ...init,
-      headers: {
-        Cookie: [...this.#cookies]
-          .filter(([name]) => name.startsWith(`${origin} `))
-          .map(([name, value]) => `${name.slice(origin.length + 1)}=${value}`)
-          .join('; '),
-        ...(this.address === undefined ? {} : { 'X-Forwarded-For': this.address }),
-        ...init.headers,
-      },
-    });
+    const headers = new Headers(init.headers);
+    const cookies = [...this.#cookies]
+      .filter(([name]) => name.startsWith(`${origin} `))
+      .map(([name, value]) => `${name.slice(origin.length + 1)}=${value}`);
+    headers.set('Cookie', cookies.join('; '));
+    if (this.address !== undefined) headers.set('X-Forwarded-For', this.address);
+    const response = await fetch(real, { redirect: 'manual', ...init, headers });
     for (const cookie of response.headers.getSetCookie()) this.#keep(origin, cookie);
     const text = await response.text();
     const location = response.headers.get('location');

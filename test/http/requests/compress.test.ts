@@ -19,10 +19,8 @@ afterAll(() => app.stop());
 
 /** As it comes over the wire: fetch would decompress it. */
 function ask(path: string, encoding?: string, method = 'GET'): Promise<Raw> {
-  const headers = {
-    Authorization: `Bearer ${ADMIN_TOKEN}`,
-    ...(encoding === undefined ? {} : { 'Accept-Encoding': encoding }),
-  };
+  const headers: Record<string, string> = { Authorization: `Bearer ${ADMIN_TOKEN}` };
+  if (encoding !== undefined) headers['Accept-Encoding'] = encoding;
   return new Promise((resolve, reject) => {
     get(`${app.url}${path}`, { headers, method }, async (message) => {
       const chunks: Buffer[] = await message.toArray();
