@@ -74,7 +74,11 @@ const OWN_SAMPLES: Record<string, (index: number) => Values> = {
     priority: index,
   }),
   certificates: (index) => ({ pem_certificate: sampleCertificate(index), purpose: 'mdm.encrypt' }),
-  certificate_signing_requests: (index) => ({ subject: `CN=${index}`, purpose: 'mdm.webcrt' }),
+  certificate_signing_requests: (index) => ({
+    subject: `CN=${index}`,
+    purpose: 'mdm.webcrt',
+    key_type: 'EC',
+  }),
 };
 
 /** In place of samples that the answer would warn of. */

@@ -1,12 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  type Curve,
-  generateEcKeyPair,
-  generateRsaKeyPair,
-  type KeyPair,
-} from '../../src/crypto/keys/keys.js';
+import { type Curve, generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import {
   type IssueCertificateOptions,
   issueCertificate,
@@ -14,6 +9,7 @@ import {
   parseCertificate,
 } from '../../src/crypto/x509/certificate.js';
 import { AppError, type ErrorCode } from '../../src/errors.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 
 export interface Identity extends KeyPair {
   certificate: ParsedCertificate;
@@ -44,7 +40,7 @@ export function identityOf(keys: KeyPair, { issuedBy, ...overrides }: Overrides 
 }
 
 export async function rsaIdentity(overrides?: Overrides): Promise<Identity> {
-  return identityOf(await generateRsaKeyPair(2048), overrides);
+  return identityOf(await nextKeys(), overrides);
 }
 
 export async function ecIdentity(curve?: Curve, overrides?: Overrides): Promise<Identity> {

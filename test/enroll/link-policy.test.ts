@@ -1,4 +1,3 @@
-import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { Random } from '../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../src/lab/devices/simulated-device.js';
 import { fetchProfile } from '../../src/lab/enrollment/enrollment-profile.js';
@@ -7,6 +6,7 @@ import { HttpClient } from '../../src/lab/wire/http-client.js';
 import { EnrollmentChallenges } from '../../src/pki/authority/enrollment-challenge.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { makeLink } from './links.js';
 
 const POLICIES = ['open', 'link', 'closed'] as const;
@@ -106,7 +106,7 @@ describe('a use of a link', () => {
     try {
       const { scep } = await fetchProfile(http, apps.link.url, token);
       const device = createSimulatedDevice({ platform: 'iOS', random: new Random(token) });
-      const keys = await generateRsaKeyPair(2048);
+      const keys = await nextKeys();
       const url = `${apps.link.url}/scep`;
       return await requestIdentity({ http, scep: { ...scep, url }, device, keys });
     } finally {

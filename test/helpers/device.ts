@@ -3,7 +3,7 @@ import {
   type BuildSignedDataOptions,
   buildSignedData,
 } from '../../src/crypto/cms/cms-signed-data.js';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import type { ParsedCertificate } from '../../src/crypto/x509/certificate.js';
 import {
   buildPlist,
@@ -12,6 +12,7 @@ import {
   parsePlistDict,
 } from '../../src/protocol/plist/plist.js';
 import type { TestApp } from './app.js';
+import { preparedKeys } from './prepared-keys.js';
 
 export const TOPIC = 'com.apple.mgmt.External.00000000-0000-0000-0000-000000000000';
 export const CHECK_IN_TYPE = 'application/x-apple-aspen-mdm-checkin';
@@ -34,9 +35,9 @@ export interface SendOptions {
 
 let sharedKeys: Promise<KeyPair> | undefined;
 
-/** One key for all test devices: generating one takes longer than most tests. */
+/** One key for all test devices. */
 export function deviceKeys(): Promise<KeyPair> {
-  sharedKeys ??= generateRsaKeyPair(2048);
+  sharedKeys ??= preparedKeys('device');
   return sharedKeys;
 }
 

@@ -1,15 +1,12 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
-import {
-  exportPrivateKey,
-  generateEcKeyPair,
-  generateRsaKeyPair,
-} from '../../src/crypto/keys/keys.js';
+import { exportPrivateKey, generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import { readEnrollmentProfile } from '../../src/lab/enrollment/profile-reader.js';
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { type Identity, identityOf } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type Fields, type TestDevice } from '../helpers/device.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { certificatePem, keyPem } from '../resources/certificate-samples.js';
 
 const SERVER = '1F97349736CF4614A94F624E705841AD';
@@ -209,7 +206,7 @@ describe('the token certificate of an account', () => {
     await app.db.knex('certificates').where({ id: other }).delete();
     const ec = await upload({ of: ecIdentity });
     expect(await refusal(ec)).toEqual([422, POINTER]);
-    const keyless = await identityOf(await generateRsaKeyPair(2048), {});
+    const keyless = await identityOf(await nextKeys(), {});
     expect(await refusal(await upload({ of: keyless, withKey: false }))).toEqual([422, POINTER]);
     expect(await refusal(987_654)).toEqual([404, POINTER]);
     expect(await app.db.knex('dep_accounts')).toEqual([]);

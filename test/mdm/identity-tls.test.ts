@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { asAuthority, type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, deviceKeys, issueIdentity } from '../helpers/device.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { temporaryTls } from '../helpers/tls.js';
 import { CertifiedDevice, type CertifiedKeys, certificatePem, keyPem } from './certified-device.js';
@@ -108,7 +109,7 @@ describe('at a TLS connection', () => {
 
 describe('a device that never signs', () => {
   it.each<[string, () => Promise<KeyPair>]>([
-    ['RSA', () => generateRsaKeyPair()],
+    ['RSA', () => nextKeys()],
     ['P-256', () => generateEcKeyPair('P-256')],
     ['P-384', () => generateEcKeyPair('P-384')],
   ])('enrolls and works through its commands with a key of %s', async (_what, makeKeys) => {

@@ -1,8 +1,8 @@
-import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 
 let app: TestApp;
 beforeAll(async () => {
@@ -70,7 +70,7 @@ describe('the log of a message that is refused', () => {
 
   it('names the ids that the message claims when the certificate is of an unknown CA', async () => {
     const device = await createTestDevice(app);
-    const keys = await generateRsaKeyPair(2048);
+    const keys = await nextKeys();
     const certificate = parseCertificate(
       issueCertificate({
         subject: [{ type: 'CN', value: 'Outsider' }],

@@ -1,9 +1,9 @@
 import plist from 'plist';
-import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { parseCertificates } from '../../src/crypto/x509/certificate.js';
 import { buildCsr } from '../../src/crypto/x509/csr.js';
 import { buildPushCertificateRequest } from '../../src/protocol/push-certificate-request.js';
 import { ecIdentity, type Identity, identityOf } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { makeVendor, type Vendor } from '../pki/push-certificates/push-portal.js';
 
 let vendor: Vendor;
@@ -11,7 +11,7 @@ let csrDer: Buffer;
 
 beforeAll(async () => {
   vendor = await makeVendor();
-  const keys = await generateRsaKeyPair();
+  const keys = await nextKeys();
   csrDer = buildCsr({ subject: [{ type: 'CN', value: 'push' }], ...keys });
 });
 
@@ -49,7 +49,7 @@ describe('a request for a push certificate', () => {
 
   it('is the same each time, and another for another key', async () => {
     expect(build(vendor.leaf)).toEqual(build(vendor.leaf));
-    const other = identityOf(await generateRsaKeyPair());
+    const other = identityOf(await nextKeys());
     expect(build(other)).not.toEqual(build(vendor.leaf));
   });
 });

@@ -1,7 +1,8 @@
 import { decodePemBlock } from '../../src/crypto/asn1/pem.js';
-import { generateEcKeyPair, generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import { generateEcKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
 import { buildCsr, parseCsr } from '../../src/crypto/x509/csr.js';
 import { identityOf } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   type CertificateResource,
@@ -103,7 +104,7 @@ describe('the certificate that comes back for a request', () => {
   });
 
   it('brings the Apple account of a request for a push certificate', async () => {
-    const keys = await generateRsaKeyPair();
+    const keys = await nextKeys();
     const apple_account = 'it@example.com';
     const made = await takeRequest(keys, 'mdm.pushcert', { apple_account });
     expect(made.attributes.apple_account).toBe(apple_account);

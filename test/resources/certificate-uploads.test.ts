@@ -2,6 +2,7 @@ import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { buildCertsOnly, buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { generateRsaKeyPair } from '../../src/crypto/keys/keys.js';
 import { asAuthority, type Identity, identityOf } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import {
   certificatePem,
@@ -63,7 +64,7 @@ describe('an uploaded certificate', () => {
   });
 
   it('of an MDM vendor has an RSA key and is no CA', async () => {
-    const keys = await generateRsaKeyPair();
+    const keys = await nextKeys();
     const authority = identityOf(keys, { isCa: true, keyUsage: ['keyCertSign'] });
     const vendor = identityOf(keys);
     const attributes = ({ certificate }: typeof vendor) => ({

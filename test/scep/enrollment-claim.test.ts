@@ -1,4 +1,4 @@
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import { findExchange } from '../../src/db/enroll/enrollment-claim-repository.js';
 import {
   type EnrollmentRequest,
@@ -7,6 +7,7 @@ import {
 import type { ChallengeOptions } from '../../src/pki/authority/enrollment-challenge.js';
 import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { addLink } from '../mdm/request-world.js';
 import {
   ask,
@@ -31,7 +32,7 @@ beforeAll(async () => {
   [server, signer, ...others] = await Promise.all([
     startScepServer(),
     rsaIdentity(),
-    ...[1, 2].map(() => generateRsaKeyPair(2048)),
+    ...[1, 2].map(() => nextKeys()),
   ]);
 });
 afterAll(() => server.drop());

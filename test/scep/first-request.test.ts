@@ -10,6 +10,7 @@ import {
 } from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, rsaIdentity } from '../crypto/identities.js';
 import { withOuterAlgorithm } from '../crypto/x509/two-algorithms.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import {
   ask,
   csrOf,
@@ -31,11 +32,7 @@ describe('the first SCEP request of a device', () => {
   let otherKeys: KeyPair;
 
   beforeAll(async () => {
-    [server, signer, otherKeys] = await Promise.all([
-      startScepServer(),
-      rsaIdentity(),
-      generateRsaKeyPair(2048),
-    ]);
+    [server, signer, otherKeys] = await Promise.all([startScepServer(), rsaIdentity(), nextKeys()]);
     keys = signer;
   });
   afterAll(() => server.drop());

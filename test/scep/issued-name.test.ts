@@ -1,4 +1,4 @@
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import type { BuildCsrOptions } from '../../src/crypto/x509/csr.js';
 import {
@@ -10,6 +10,7 @@ import type { ChallengeOptions } from '../../src/pki/authority/enrollment-challe
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { addLink, signedRequest } from '../mdm/request-world.js';
 import { ask, csrOf, issuedIn, type ScepServer, startScepServer } from './scep-server.js';
 
@@ -36,11 +37,7 @@ let signer: Identity;
 let otherKeys: KeyPair;
 
 beforeAll(async () => {
-  [server, signer, otherKeys] = await Promise.all([
-    startScepServer(),
-    rsaIdentity(),
-    generateRsaKeyPair(2048),
-  ]);
+  [server, signer, otherKeys] = await Promise.all([startScepServer(), rsaIdentity(), nextKeys()]);
 });
 afterAll(() => server.drop());
 beforeEach(async () => {

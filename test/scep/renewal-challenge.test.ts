@@ -1,9 +1,10 @@
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
 import { lockHolder, revokePins } from '../../src/db/pki/identity-revocation.js';
 import { renewalTime } from '../../src/pki/authority/authority.js';
 import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { eventually } from '../push/push-world.js';
 import {
   ask,
@@ -24,11 +25,7 @@ let otherKeys: KeyPair;
 let deviceId: number;
 
 beforeAll(async () => {
-  [server, signer, otherKeys] = await Promise.all([
-    startScepServer(),
-    rsaIdentity(),
-    generateRsaKeyPair(2048),
-  ]);
+  [server, signer, otherKeys] = await Promise.all([startScepServer(), rsaIdentity(), nextKeys()]);
   keys = signer;
 });
 afterAll(() => server.drop());

@@ -3,6 +3,7 @@ import { type ParsedCertificate, parseCertificate } from '../../src/crypto/x509/
 import { promoteRenewal } from '../../src/db/device-path/check-ins.js';
 import { FailInfo, MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import {
   ask,
   csrOf,
@@ -23,11 +24,7 @@ describe('a SCEP renewal', () => {
   let deviceId: number;
 
   beforeAll(async () => {
-    [server, signer, newKeys] = await Promise.all([
-      startScepServer(),
-      rsaIdentity(),
-      generateRsaKeyPair(2048),
-    ]);
+    [server, signer, newKeys] = await Promise.all([startScepServer(), rsaIdentity(), nextKeys()]);
   });
   afterAll(() => server.drop());
 

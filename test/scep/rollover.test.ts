@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import request from 'supertest';
 import { Oid } from '../../src/crypto/asn1/oids.js';
-import { generateRsaKeyPair, type KeyPair } from '../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../src/crypto/keys/keys.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import type { CertificateAuthority } from '../../src/pki/authority/authority.js';
@@ -9,6 +9,7 @@ import { makeAuthorityKeys, rotateAuthority } from '../../src/pki/authority/stor
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { FailInfo, MessageType, parsePkiMessage } from '../../src/protocol/scep/scep.js';
 import { ecIdentity, type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
+import { nextKeys } from '../helpers/prepared-keys.js';
 import { buildPkcsReq, readCertRep } from '../helpers/scep-client.js';
 import {
   asBuffer,
@@ -36,7 +37,7 @@ describe('SCEP after a rotation of the CA', () => {
     [server, signer, newKeys] = await Promise.all([
       startScepServer({ identityGrace: 5 * MINUTE }),
       rsaIdentity(),
-      generateRsaKeyPair(2048),
+      nextKeys(),
     ]);
     former = server.authority;
     const certificate = issuedIn(await ask(server, { csr: firstCsr(), signer }));

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { type Identity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase } from '../../helpers/database.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
 import { makeVendor, PushPortal } from '../../pki/push-certificates/push-portal.js';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';
@@ -84,7 +84,7 @@ export async function startPushCertScene() {
 
 /** A push certificate that another server had requested. */
 export async function strayPushIdentity(days = 90): Promise<Identity> {
-  return identityOf(await generateRsaKeyPair(), {
+  return identityOf(await nextKeys(), {
     subject: [
       { type: 'UID', value: TOPIC },
       { type: 'CN', value: 'APSP:elsewhere' },

@@ -8,13 +8,9 @@ import {
   derSet,
 } from '../../../src/crypto/asn1/der.js';
 import { createSignature, signatureAlgorithm } from '../../../src/crypto/keys/algorithms.js';
-import {
-  exportPublicKey,
-  generateEcKeyPair,
-  generateRsaKeyPair,
-  type KeyPair,
-} from '../../../src/crypto/keys/keys.js';
+import { exportPublicKey, generateEcKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { codeOf, mutations } from '../identities.js';
 
 const subject = [
@@ -29,7 +25,7 @@ describe('parseCsr', () => {
   let der: Buffer;
 
   beforeAll(async () => {
-    rsa = await generateRsaKeyPair();
+    rsa = await nextKeys();
     ec = await generateEcKeyPair('P-384');
     der = buildCsr({ subject, ...rsa, challengePassword: 'secret' });
   });
@@ -46,7 +42,7 @@ describe('parseCsr', () => {
   }
 
   it('refuses a request signed by another key', async () => {
-    const other = await generateRsaKeyPair();
+    const other = await nextKeys();
     const forged = buildCsr({ subject, publicKey: rsa.publicKey, privateKey: other.privateKey });
     expect(codeOf(() => parseCsr(forged))).toBe('invalid_signature');
   });

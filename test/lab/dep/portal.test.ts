@@ -1,16 +1,13 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
-import {
-  generateEcKeyPair,
-  generateRsaKeyPair,
-  type KeyPair,
-} from '../../../src/crypto/keys/keys.js';
+import { generateEcKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { checkCapacity } from '../../../src/lab/dep/organization.js';
 import { PORTAL_CALLS, PORTAL_HELP } from '../../../src/lab/dep/portal-calls.js';
 import { ControlFault } from '../../../src/lab/wire/control-http.js';
 import { openSmime } from '../../helpers/open-smime.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { DepUnderTest } from './dep-under-test.js';
 
 let lab: DepUnderTest;
@@ -18,7 +15,7 @@ let keys: KeyPair;
 
 beforeAll(async () => {
   lab = await DepUnderTest.start();
-  keys = await generateRsaKeyPair();
+  keys = await nextKeys();
 });
 
 afterAll(() => lab.stop());

@@ -1,10 +1,11 @@
-import { generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../../src/crypto/keys/keys.js';
 import { parseCsr } from '../../../src/crypto/x509/csr.js';
 import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
 import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import type { ScepSettings } from '../../../src/lab/enrollment/enrollment-profile.js';
 import { buildDeviceCsr } from '../../../src/lab/pki/device-csr.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 
 const createDevice = (platform: LabPlatform) =>
   createSimulatedDevice({ platform, random: new Random('scep request') });
@@ -13,7 +14,7 @@ describe('the certification request of a simulated device', () => {
   let keys: KeyPair;
 
   beforeAll(async () => {
-    keys = await generateRsaKeyPair(2048);
+    keys = await nextKeys();
   });
 
   function requestOf(device: ReturnType<typeof createDevice>, scep: Partial<ScepSettings>) {

@@ -1,4 +1,3 @@
-import { generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import {
   buildScepRequest,
@@ -13,11 +12,12 @@ import {
   openPkiEnvelope,
 } from '../../../src/protocol/scep/scep.js';
 import { parsePkiMessage } from '../../../src/protocol/scep/scep-message.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 
 const DAY_MS = 86_400_000;
 
 async function createIdentity(commonName: string) {
-  const { publicKey, privateKey } = await generateRsaKeyPair();
+  const { publicKey, privateKey } = await nextKeys();
   const der = issueCertificate({
     subject: [{ type: 'CN', value: commonName }],
     publicKey,

@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { contextTag, readDer } from '../../../src/crypto/asn1/der.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
-import {
-  generateEcKeyPair,
-  generateRsaKeyPair,
-  type KeyPair,
-} from '../../../src/crypto/keys/keys.js';
+import { generateEcKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { readExtensions } from '../../../src/crypto/x509/certificate-extensions.js';
@@ -19,6 +15,7 @@ import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/s
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import {
   readAuthorityInfoAccess,
   readCrlDistributionPoints,
@@ -44,7 +41,7 @@ describe('the certificate authorities made here', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase();
-    keys = await generateRsaKeyPair();
+    keys = await nextKeys();
   });
   afterAll(() => database.drop());
   beforeEach(async () => {

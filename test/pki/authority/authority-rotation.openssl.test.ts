@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
-import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
+import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
@@ -13,6 +13,7 @@ import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/s
 import { createTrust } from '../../../src/pki/trust/trust.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 describe('the rotation of the certificate authority', () => {
@@ -97,7 +98,7 @@ describe('the rotation of the certificate authority', () => {
   });
 
   it('leaves identities of both CAs trusted and able to enroll', async () => {
-    const { publicKey } = await generateRsaKeyPair();
+    const { publicKey } = await nextKeys();
     const old = authorities.current.issueDeviceCertificate({ publicKey, subject: [] });
     await rotate();
     await authorities.reload();
@@ -117,7 +118,7 @@ describe('the rotation of the certificate authority', () => {
     await rotate(4096);
     await authorities.reload();
     const all = authorities.all();
-    const pairs = [generateRsaKeyPair(), generateEcKeyPair('P-256'), generateEcKeyPair('P-384')];
+    const pairs = [nextKeys(), generateEcKeyPair('P-256'), generateEcKeyPair('P-384')];
     for (const { publicKey } of await Promise.all(pairs)) {
       for (const [index, authority] of all.entries()) {
         tool.write(`ca${index}.pem`, encodePem('CERTIFICATE', authority.certificate.der));

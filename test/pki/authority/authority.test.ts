@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
+import { generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { issueCertificate, parseCertificate } from '../../../src/crypto/x509/certificate.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
@@ -10,6 +10,7 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { checkMasterKey } from '../../../src/pki/master-key/master-key.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 describe('the certificate authority', () => {
@@ -113,7 +114,7 @@ describe('the certificate authority', () => {
 
   it('stays the same when another CA with its key is added', async () => {
     const { certificate } = await ensure();
-    const keys = await generateRsaKeyPair();
+    const keys = await nextKeys();
     const added = parseCertificate(
       issueCertificate({
         subject: [{ type: 'CN', value: 'Added' }],
@@ -157,7 +158,7 @@ describe('the certificate authority', () => {
 
   it('issues client certificates for a year with a random serial number of 128 bits', async () => {
     const authority = await ensure();
-    const { publicKey } = await generateRsaKeyPair(2048);
+    const { publicKey } = await nextKeys();
     const subject = [{ type: 'CN', value: 'Device' }];
     const one = authority.issueDeviceCertificate({ publicKey, subject });
     const other = authority.issueDeviceCertificate({ publicKey, subject });

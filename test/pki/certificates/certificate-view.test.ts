@@ -1,11 +1,12 @@
 import { decodePemBlock } from '../../../src/crypto/asn1/pem.js';
-import { generateEcKeyPair, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
+import { generateEcKeyPair, type generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import {
   formatAlternativeName,
   parseAlternativeName,
 } from '../../../src/pki/certificates/alternative-names.js';
 import { certificateView, chainView } from '../../../src/pki/certificates/certificate-view.js';
 import { fixture, identityOf, mutations } from '../../crypto/identities.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 
 const text = (path: string) => fixture(path).toString();
 
@@ -34,7 +35,7 @@ describe('alternative names', () => {
 describe('the view of a certificate', () => {
   let keys: Record<'rsa' | 'ec', Awaited<ReturnType<typeof generateRsaKeyPair>>>;
   beforeAll(async () => {
-    keys = { rsa: await generateRsaKeyPair(), ec: await generateEcKeyPair() };
+    keys = { rsa: await nextKeys(), ec: await generateEcKeyPair() };
   });
 
   it('shows a published push certificate', () => {

@@ -1,11 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import { createToken } from '../../../src/auth/api-tokens.js';
-import {
-  exportPrivateKey,
-  generateRsaKeyPair,
-  importPrivateKey,
-} from '../../../src/crypto/keys/keys.js';
+import { exportPrivateKey, importPrivateKey } from '../../../src/crypto/keys/keys.js';
 import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
@@ -23,6 +19,7 @@ import {
   type TestApp,
 } from '../../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../../helpers/device.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { payload, profile } from '../../profiles/sample-profiles.js';
 import { certificatePem, keyPem, makeIdentity } from '../../resources/certificate-samples.js';
 
@@ -176,7 +173,7 @@ async function spendChallenge(app: TestApp, secrets: Map<string, Buffer>): Promi
   try {
     const { scep } = await fetchProfile(http, app.url);
     const device = createSimulatedDevice({ platform: 'macOS', random: new Random('filled') });
-    const keys = await generateRsaKeyPair(2048);
+    const keys = await nextKeys();
     await requestIdentity({ http, scep: { ...scep, url: `${app.url}/scep` }, device, keys });
     secrets.set('SCEP challenge', Buffer.from(scep.challenge ?? ''));
     secrets.set('key of a device', partOf(exportPrivateKey(keys.privateKey)));

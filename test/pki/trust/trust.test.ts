@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
-import { generateRsaKeyPair, type KeyPair } from '../../../src/crypto/keys/keys.js';
+import type { KeyPair } from '../../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import type { ParsedCertificate } from '../../../src/crypto/x509/certificate.js';
 import { connectDatabase } from '../../../src/db/connection/database.js';
@@ -17,6 +17,7 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { createTrust, type Trust, type TrustSubject } from '../../../src/pki/trust/trust.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 const HOUR = 3_600_000;
@@ -46,7 +47,7 @@ describe('trust in device certificates', () => {
     [authority, external, keys] = await Promise.all([
       ensureCertificateAuthority({ db, logger, box: new SecretBox(randomBytes(32)) }),
       ecIdentity('P-256', { ...asAuthority, pathLength: 1 }),
-      generateRsaKeyPair(2048),
+      nextKeys(),
     ]);
     own = { ...authority, publicKey: authority.certificate.publicKey };
   });

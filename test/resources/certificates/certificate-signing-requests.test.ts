@@ -1,11 +1,8 @@
 import { decodePemBlock, encodePem } from '../../../src/crypto/asn1/pem.js';
-import {
-  exportPublicKey,
-  generateEcKeyPair,
-  generateRsaKeyPair,
-} from '../../../src/crypto/keys/keys.js';
+import { exportPublicKey, generateEcKeyPair } from '../../../src/crypto/keys/keys.js';
 import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import { identityOf } from '../../crypto/identities.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 import {
   type CertificateResource,
@@ -260,7 +257,7 @@ describe('creating certificate signing requests', () => {
   });
 
   it('takes a request made elsewhere, in PEM or DER', async () => {
-    const keys = await generateRsaKeyPair();
+    const keys = await nextKeys();
     const subject = [{ type: 'CN', value: 'elsewhere' }];
     const der = buildCsr({ subject, ...keys });
     for (const pem_request of [encodePem(`NEW ${LABEL}`, der), der.toString('base64')]) {

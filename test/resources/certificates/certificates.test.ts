@@ -4,6 +4,7 @@ import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { exportPrivateKey, generateRsaKeyPair } from '../../../src/crypto/keys/keys.js';
 import { fixture, identityOf } from '../../crypto/identities.js';
 import { withOuterAlgorithm } from '../../crypto/x509/two-algorithms.js';
+import { nextKeys } from '../../helpers/prepared-keys.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 import {
   certificatePem,
@@ -64,7 +65,7 @@ describe('creating certificates', () => {
   });
 
   it('takes one whose two algorithms differ by a NULL parameter, as it is', async () => {
-    const identity = identityOf(await generateRsaKeyPair(2048));
+    const identity = identityOf(await nextKeys());
     const absent = derSequence(derOid(Oid.sha256WithRsa));
     const der = withOuterAlgorithm(identity.certificate.der, absent);
     const { id } = await client.create('/certificates', {
@@ -75,7 +76,7 @@ describe('creating certificates', () => {
   });
 
   it('refuses one whose two algorithms are not the same', async () => {
-    const { der } = identityOf(await generateRsaKeyPair(2048)).certificate;
+    const { der } = identityOf(await nextKeys()).certificate;
     const sha1 = derSequence(derOid(Oid.sha1WithRsa), derNull());
     const pem_certificate = encodePem('CERTIFICATE', withOuterAlgorithm(der, sha1));
     const fault = ['invalid_certificate', CERTIFICATE];
