@@ -56,7 +56,7 @@ export function createLabFactoryCa(): Promise<LabAuthority> {
 }
 
 async function createAuthority(commonName: string): Promise<LabAuthority> {
-  const { privateKey, publicKey } = await generateRsaKeyPair();
+  const { privateKey, publicKey } = await generateEcKeyPair('P-256');
   const der = issueCertificate({
     subject: [
       { type: 'O', value: 'Muster' },
