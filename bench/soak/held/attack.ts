@@ -49,7 +49,7 @@ export async function signaturesOf(kind: HeldKind, fleet: BenchFleet): Promise<s
     case 'garbage':
       return [randomBytes(1_400).toString('base64')];
     case 'foreign': {
-      const [outsider] = new BenchFleet(await createFleetSeed()).devices(0, 1);
+      const [outsider] = new BenchFleet(await createFleetSeed(1)).devices(0, 1);
       return outsider === undefined ? [] : [signatureOf(outsider, OTHER_BYTES)];
     }
     case 'copied':

@@ -45,7 +45,7 @@ const HELD_MS = 12_500;
 /** An attacker without an identity holds connections: memory stays bounded, devices are not slowed. */
 export async function heldConnections(options: HeldOptions): Promise<ScenarioResult[]> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-held-'));
-  const seed = await createFleetSeed();
+  const seed = await createFleetSeed(DEVICES);
   try {
     await trustFleet(options.databaseUrl, seed);
     const results: ScenarioResult[] = [];
