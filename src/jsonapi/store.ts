@@ -136,6 +136,13 @@ export interface FirstResponse {
   digest: Buffer;
 }
 
+export interface NamedRows {
+  shape: ResourceShape;
+  ids: number[];
+  /** Whether the transaction changes them afterwards. */
+  willChange?: boolean | undefined;
+}
+
 /**
  * The database as the API needs it; db/store implements it. Every SQL error that a client can cause
  * becomes an AppError. `trx` null = outside of any transaction: lists, counts and linkage then have
@@ -173,8 +180,8 @@ export interface Store {
     input: { shape: ResourceShape; id: number; values: Record<string, unknown> },
   ): Promise<boolean>;
   remove(trx: Transaction, input: { shape: ResourceShape; id: number }): Promise<boolean>;
-  /** Those of `ids` that do not exist. Locks the others against deletion. */
-  missing(trx: Transaction, input: { shape: ResourceShape; ids: number[] }): Promise<number[]>;
+  /** Those of `ids` that do not exist. Locks the others against deletion, or any change. */
+  missing(trx: Transaction, input: NamedRows): Promise<number[]>;
   /** Adds ids to a relationship and returns those added. One statement. */
   link(trx: Transaction, link: Link & { relatedIds: number[] }): Promise<number[]>;
   /** Removes ids from a relationship and returns those removed. One statement. */

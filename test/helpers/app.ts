@@ -26,8 +26,9 @@ export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export const PUBLIC_URL = 'https://mdm.example.com';
 
 export interface TestApp {
-  /** Where the real server listens; `app` is the Express app alone. */
   url: string;
+  server: Server;
+  /** The Express app alone. */
   app: Express;
   db: Database;
   box: SecretBox;
@@ -83,7 +84,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   };
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
-    ...{ app, db, box, authority, config, container, database, logLines, logText, halt },
+    ...{ server, app, db, box, authority, config, container, database, logLines, logText, halt },
     settled: () => settled(db),
     stop: async () => {
       await halt();
@@ -126,10 +127,11 @@ async function settled(db: Database): Promise<void> {
   throw new Error('a report was never handled');
 }
 
-/** The admin API, through the Express app. */
-export function adminApi({ app }: TestApp, token = ADMIN_TOKEN) {
+/** The admin API; past a server with TLS, whose certificate no client here trusts. */
+export function adminApi({ url, server, app }: TestApp, token = ADMIN_TOKEN) {
+  const target = url.startsWith('https:') ? app : server;
   const send = (method: 'get' | 'post' | 'patch' | 'delete', path: string, body?: object) =>
-    request(app)[method](`/api/v1${path}`).set('Authorization', `Bearer ${token}`).send(body);
+    request(target)[method](`/api/v1${path}`).set('Authorization', `Bearer ${token}`).send(body);
   return {
     get: (path: string) => send('get', path),
     post: (path: string, body?: object) => send('post', path, body),

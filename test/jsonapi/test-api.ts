@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import express, { type Express } from 'express';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import express from 'express';
 import type { Knex } from 'knex';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
@@ -19,9 +21,9 @@ import { noteListStatements } from '../helpers/list-statements.js';
 const PUBLIC_URL = 'https://mdm.example.com';
 
 export interface TestApi {
-  app: Express;
-  /** Another app over the same database, as another process has one. */
-  other: Express;
+  app: Server;
+  /** Another server over the same database, as another process has one. */
+  other: Server;
   knex: Knex;
   /** Statements sent while `work` runs, transaction control left out. */
   statements<T>(work: () => Promise<T>): Promise<{ result: T; sql: string[] }>;
@@ -55,12 +57,16 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       forget();
     }
   };
-  const app = createApp(database, definitions);
-  const other = createApp(database, definitions);
-  return { app, other, knex, statements, close: () => database.drop() };
+  const app = await startServer(database, definitions);
+  const other = await startServer(database, definitions);
+  const close = async () => {
+    for (const server of [app, other]) server.close();
+    await database.drop();
+  };
+  return { app, other, knex, statements, close };
 }
 
-function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Express {
+async function startServer({ db }: TestDatabase, definitions: ResourceDefinition[]) {
   const box = new SecretBox(randomBytes(32));
   const api = buildApiContext({
     definitions: definitions as ResourceDefinition<ResourceServices>[],
@@ -79,5 +85,7 @@ function createApp({ db }: TestDatabase, definitions: ResourceDefinition[]): Exp
   app.use('/api/v1', createJsonApiRouter(api));
   app.use(noSuchRoute);
   app.use(jsonApiErrorHandler(createLogger('fatal')));
-  return app;
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
 }

@@ -10,6 +10,7 @@ import type {
   LinkSelection,
   ListQuery,
   ListResult,
+  NamedRows,
   RelatedQuery,
   RelatedRow,
   Row,
@@ -109,13 +110,12 @@ export class ResourceStore implements Store {
     return (await runSql<Row>(trx, { text, bindings: [id] })).length > 0;
   }
 
-  async missing(
-    trx: Knex.Transaction,
-    { shape, ids }: { shape: ResourceShape; ids: number[] },
-  ): Promise<number[]> {
+  async missing(trx: Knex.Transaction, { shape, ids, willChange }: NamedRows): Promise<number[]> {
     if (ids.length === 0) return [];
     const from = `from ${quoted(shape.table)} where "id" = any(?::bigint[])`;
-    const text = `select "id" ${from} order by "id" for key share`;
+    // Two transactions with a shared lock on a row, which both update afterwards, would deadlock.
+    const lock = willChange ? 'no key update' : 'key share';
+    const text = `select "id" ${from} order by "id" for ${lock}`;
     const rows = await runSql<Row>(trx, { text, bindings: [ids] });
     const found = new Set(rows.map((row) => row.id));
     return ids.filter((id) => !found.has(id));

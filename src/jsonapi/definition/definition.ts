@@ -215,9 +215,14 @@ export function roleToLink(
   { definition, relation }: { definition: ResourceDefinition; relation: ToMany },
 ): Role | null {
   const own = definition.access.update;
-  if ('table' in relation.via || relation.operations) return own;
+  if (!changesRelated(relation) || relation.operations) return own;
   const other = relatedDefinition(registry, relation).access.update;
   return own && other && higherRole(own, other);
+}
+
+/** Whether the related rows hold the relationship, and change with it. */
+export function changesRelated(relation: Relationship): boolean {
+  return relation.kind === 'toMany' && 'foreignKey' in relation.via;
 }
 
 /** The name of the to-one relationship over this column. */

@@ -1,6 +1,7 @@
 import { AppError, type ErrorDetail, validationError } from '../../errors.js';
 import { hasRole, type RequestContext, type Transaction } from '../context.js';
 import {
+  changesRelated,
   type ResourceDefinition,
   relatedDefinition,
   roleToLink,
@@ -18,6 +19,8 @@ const MAX_FAULTS = 500;
 interface NamedResources extends SentLinkage {
   shape: ResourceDefinition;
   ids: number[];
+  /** Whether the request changes these rows, too. */
+  willChange?: boolean | undefined;
 }
 
 /** AppError 404 naming every related resource that does not exist; locks the others. */
@@ -38,8 +41,8 @@ async function missingRelated(
   wanted: NamedResources[],
 ): Promise<ErrorDetail[]> {
   const details: ErrorDetail[] = [];
-  for (const { shape, ids, ...sent } of wanted) {
-    const missing = await store.missing(trx, { shape, ids });
+  for (const { shape, ids, willChange, ...sent } of wanted) {
+    const missing = await store.missing(trx, { shape, ids, willChange });
     if (missing.length === 0) continue;
     const pointerOf = pointersById(sent);
     for (const id of missing) {
@@ -109,7 +112,8 @@ function relatedIn(
     if (relation === undefined || ids.length === 0) return [];
     const at = pointer('data', 'relationships', name, 'data');
     const data = sentLinkage(body, name);
-    return [{ shape: relatedDefinition(registry, relation), ids, data, at }];
+    const willChange = changesRelated(relation);
+    return [{ shape: relatedDefinition(registry, relation), ids, willChange, data, at }];
   });
 }
 

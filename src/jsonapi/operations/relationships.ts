@@ -1,6 +1,6 @@
 import { type ErrorDetail, validationError } from '../../errors.js';
 import type { LinkChange, Transaction } from '../context.js';
-import { relatedDefinition, type ToMany } from '../definition/definition.js';
+import { changesRelated, relatedDefinition, type ToMany } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
 import type { ToOne } from '../definition/shape.js';
 import type { Document } from '../documents/document.js';
@@ -104,7 +104,8 @@ async function changeLinks(
   await lockTarget(api, trx, { ...request, definition });
   const shape = relatedDefinition(api.registry, relation);
   const data = dataOf(request.body);
-  await requireRelated(api, trx, [{ shape, ids: relatedIds, data, at: '/data' }]);
+  const willChange = changesRelated(relation);
+  await requireRelated(api, trx, [{ shape, ids: relatedIds, willChange, data, at: '/data' }]);
   const meta = {};
   const owner = { definition, trx, context, id, meta };
   const change = await CHANGES[verb](api, owner, { relation, relatedIds, at: '/data' });
