@@ -147,15 +147,18 @@ export function bool(options: AttributeOptions = {}): Attribute {
 
 /** ISO 8601 with an offset, stored as a Date. */
 export function timestamp(options: AttributeOptions = {}): Attribute {
-  return attribute('timestamp', parsed(parseTimestamp, 'an ISO 8601 time with offset'), options);
+  const schema = parsed('date-time', parseTimestamp, 'an ISO 8601 time with offset');
+  return attribute('timestamp', schema, options);
 }
 
 export function uuid(options: AttributeOptions = {}): Attribute {
-  return attribute('uuid', parsed(parseUuid, 'a UUID'), options);
+  return attribute('uuid', parsed('uuid', parseUuid, 'a UUID'), options);
 }
 
-function parsed<T>(parse: (text: string) => T | undefined, what: string): ZodType {
-  return z.string().transform((given, issues) => {
+/** `format`: of JSON Schema. The formats of zod itself accept other texts than `parse`. */
+function parsed<T>(format: string, parse: (text: string) => T | undefined, what: string): ZodType {
+  const formatted = z.string().meta({ format });
+  return formatted.transform((given, issues) => {
     const value = parse(given);
     if (value !== undefined) return value;
     issues.addIssue({ code: 'custom', message: `must be ${what}` });

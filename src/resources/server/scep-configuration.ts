@@ -37,7 +37,7 @@ function digits(attribute: Attribute): Attribute {
 
 function oneOfNumbers(values: readonly number[], explanation: string): Attribute {
   const error = `must be ${values.join(' or ')}${explanation}`;
-  return digits({ ...integer(), schema: z.literal(values, { error }) });
+  return digits({ ...integer(), schema: z.literal(values, { error }).meta({ type: 'integer' }) });
 }
 
 const sourceType: Attribute = {

@@ -2,19 +2,6 @@ import { z } from 'zod';
 import type { Attribute } from '../../../jsonapi/definition/attributes.js';
 import type { Schema } from '../../api-route.js';
 
-const FORMATS: Partial<Record<Attribute['kind'], string>> = {
-  timestamp: 'date-time',
-  uuid: 'uuid',
-};
-const TYPES: Partial<Record<Attribute['kind'], string>> = {
-  text: 'string',
-  enum: 'string',
-  integer: 'integer',
-  number: 'number',
-  boolean: 'boolean',
-  timestamp: 'string',
-  uuid: 'string',
-};
 const WHEN_WRITTEN: Partial<Record<Attribute['write'], string>> = {
   create: 'On create only.',
   update: 'On update only.',
@@ -41,42 +28,29 @@ const LIMITS = [
  */
 export function shownSchema(attribute: Attribute): Schema {
   const { kind, nullable, values, readRole } = attribute;
-  const shape = kind === 'json' ? jsonShape(attribute) : kindShape(attribute);
+  const shape = kind === 'json' ? jsonShape(attribute) : withoutLimits(attribute);
   const shown = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);
   const notes = [shown.description, readRole && `Shown to the role ${readRole} only.`];
   const description = notes.filter((part) => part !== undefined).join(' ');
-  return {
-    ...shown,
-    ...(description ? { description } : {}),
-  };
+  return { ...shown, description: description || undefined };
 }
 
 /** An attribute in the body of a create or an update, with every limit that is checked. */
 export function writtenSchema(attribute: Attribute, onCreate?: unknown): Schema {
-  const { kind, nullable, write, writeOnly } = attribute;
+  const { nullable, write, writeOnly } = attribute;
   const values = attribute.accepts ?? attribute.values;
   const limits = limitsOf(attribute);
-  const shape = kind === 'json' ? limits : { ...limits, ...kindShape(attribute) };
-  const given = orNull(values ? { ...shape, enum: [...values] } : shape, nullable);
+  const given = orNull(values ? { ...limits, enum: [...values] } : limits, nullable);
   const byDefault = onCreate === undefined ? undefined : `Default: ${JSON.stringify(onCreate)}.`;
   const notes = [given.description, WHEN_WRITTEN[write], byDefault];
   const description = notes.filter((part) => part !== undefined).join(' ');
-  return {
-    ...given,
-    ...(writeOnly ? { writeOnly: true } : {}),
-    ...(description ? { description } : {}),
-  };
+  return { ...given, writeOnly: writeOnly || undefined, description: description || undefined };
 }
 
-function kindShape(attribute: Attribute): Schema {
-  const { kind } = attribute;
-  const format = FORMATS[kind];
-  const numbers = kind === 'integer' ? limitsOf(attribute).enum : undefined;
-  return {
-    type: TYPES[kind],
-    ...(format ? { format } : {}),
-    ...(numbers ? { enum: numbers } : {}),
-  };
+function withoutLimits(attribute: Attribute): Schema {
+  const { type, format, enum: values } = limitsOf(attribute);
+  // The format and values of a text are limits: devices and Apple report others.
+  return attribute.kind === 'text' ? { type } : { type, format, enum: values };
 }
 
 /** `{}`, which is anything, where the attribute is any JSON value. */
