@@ -1,18 +1,13 @@
 import { type Request, type Response, Router } from 'express';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { insertEnrollmentRequest } from '../db/enroll/enrollment-request-repository.js';
-import { type IdentifiedMachine, requireIdentified } from '../protocol/mdm/machine-info.js';
+import type { IdentifiedMachine } from '../protocol/mdm/machine-info.js';
 import { deviceFacts, requestEnd, requireDeviceAllowed } from './device-request.js';
 import { createEnrollmentProfile } from './enrollment-profile.js';
 import { methodNotAllowed } from './method-not-allowed.js';
 import { queryText, sendProfile } from './send-profile.js';
 import type { EnrollServices } from './services.js';
-import {
-  readSignedDeviceInfo,
-  refuseChallengeAnswer,
-  requireDeviceSigner,
-  type SignedDeviceInfo,
-} from './signed-device-info.js';
+import { readIdentifiedDevice, type SignedDeviceInfo } from './signed-device-info.js';
 
 const FILENAME = 'enroll.mobileconfig';
 
@@ -43,10 +38,7 @@ async function sendBoundProfile(
   res: Response,
   services: EnrollServices,
 ): Promise<void> {
-  const signed = await readSignedDeviceInfo(req, services);
-  requireDeviceSigner(signed, services);
-  const info = requireIdentified(signed.info);
-  refuseChallengeAnswer(info);
+  const { signed, info } = await readIdentifiedDevice(req, services);
   const { linkId = null } = await requireDeviceAllowed(info, queryText(req, 'token'), services);
   const challenge = await recordRequest(info, { signed, linkId }, services);
   const profile = await createEnrollmentProfile(services, { challenge, serial: info.serial });

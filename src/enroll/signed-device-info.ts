@@ -3,7 +3,12 @@ import { type VerifiedSignedData, verifySignedData } from '../crypto/cms/cms-sig
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import { AppError } from '../errors.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
-import { type MachineInfo, readMachineInfo } from '../protocol/mdm/machine-info.js';
+import {
+  type IdentifiedMachine,
+  type MachineInfo,
+  readMachineInfo,
+  requireIdentified,
+} from '../protocol/mdm/machine-info.js';
 import type { EnrollServices } from './services.js';
 
 /** The certificates of Apple's chain take some kilobytes. */
@@ -29,6 +34,21 @@ export async function readSignedDeviceInfo(
   { bodies }: { bodies: BodyReader },
 ): Promise<SignedDeviceInfo> {
   return openSignedDeviceInfo(await bodies.read(req, MAX_BODY));
+}
+
+/**
+ * Reads what a device posts that is to be identified by it: signed with the certificate that Apple
+ * issued to the device, with its UDID and serial number, and no answer to a challenge. AppError 4xx.
+ */
+export async function readIdentifiedDevice(
+  req: IncomingMessage,
+  services: Pick<EnrollServices, 'bodies' | 'factoryCas'>,
+): Promise<{ signed: SignedDeviceInfo; info: IdentifiedMachine }> {
+  const signed = await readSignedDeviceInfo(req, services);
+  requireDeviceSigner(signed, services);
+  const info = requireIdentified(signed.info);
+  refuseChallengeAnswer(info);
+  return { signed, info };
 }
 
 export function openSignedDeviceInfo(der: Buffer): SignedDeviceInfo {
@@ -66,7 +86,7 @@ export function requireDeviceSigner(
 }
 
 /** AppError 403 for a signed challenge: any other Profile Service could have relayed it to us. */
-export function refuseChallengeAnswer({ challenge }: MachineInfo): void {
+function refuseChallengeAnswer({ challenge }: MachineInfo): void {
   if (challenge === undefined) return;
   throw new AppError(
     'forbidden',

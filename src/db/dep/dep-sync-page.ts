@@ -2,7 +2,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 import { rowOf, type SyncPosition } from './dep-sync-position.js';
 
-/** A device as Apple lists it. */
+/** A device as Apple's service lists it; every member but the serial number may be missing. */
 export interface DepListing {
   serialNumber: string;
   model: string | null;
@@ -13,10 +13,13 @@ export interface DepListing {
   deviceFamily: string | null;
   deviceAssignedBy: string | null;
   deviceAssignedDate: Date | null;
+  /** In lower case with dashes; null without a profile (`profile_status` empty or removed). */
   profileUuid: string | null;
+  /** empty, assigned, pushed or removed. */
   profileStatus: string | null;
   profileAssignTime: Date | null;
   profilePushTime: Date | null;
+  /** added, modified or deleted; null on the pages of a full fetch, and for an unknown value. */
   opType: string | null;
   opDate: Date | null;
 }

@@ -1,23 +1,8 @@
-/** A device as Apple's service lists it; every member but the serial number may be missing. */
-export interface ListedDevice {
-  serialNumber: string;
-  model: string | null;
-  description: string | null;
-  color: string | null;
-  assetTag: string | null;
-  os: string | null;
-  deviceFamily: string | null;
-  deviceAssignedBy: string | null;
-  deviceAssignedDate: Date | null;
-  /** In lower case with dashes; null without a profile (`profile_status` empty or removed). */
-  profileUuid: string | null;
-  /** empty, assigned, pushed or removed. */
-  profileStatus: string | null;
-  profileAssignTime: Date | null;
-  profilePushTime: Date | null;
-  /** null on the pages of a full fetch, and for an unknown value. */
+import type { DepListing } from '../../db/dep/dep-sync-page.js';
+
+/** A device as it is stored, with the operations that Apple has. */
+export interface ListedDevice extends DepListing {
   opType: 'added' | 'modified' | 'deleted' | null;
-  opDate: Date | null;
 }
 
 export interface DevicePage {

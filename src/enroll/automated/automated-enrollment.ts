@@ -9,17 +9,13 @@ import {
 import type { EnrollmentRequest } from '../../db/enroll/enrollment-request-repository.js';
 import { AppError } from '../../errors.js';
 import { deviceErrorHandler } from '../../http/errors/device-errors.js';
-import { type IdentifiedMachine, requireIdentified } from '../../protocol/mdm/machine-info.js';
+import type { IdentifiedMachine } from '../../protocol/mdm/machine-info.js';
 import { deviceFacts } from '../device-request.js';
 import { createEnrollmentProfile } from '../enrollment-profile.js';
 import { methodNotAllowed } from '../method-not-allowed.js';
 import { sendProfile } from '../send-profile.js';
 import type { EnrollServices } from '../services.js';
-import {
-  readSignedDeviceInfo,
-  refuseChallengeAnswer,
-  requireDeviceSigner,
-} from '../signed-device-info.js';
+import { readIdentifiedDevice } from '../signed-device-info.js';
 import { sendAnchorCertificates } from '../trust-routes.js';
 import { judgeMinimumOs, sendUpdateRequired } from './minimum-os.js';
 
@@ -64,10 +60,7 @@ async function enrollAutomatically(
   res: Response,
   services: EnrollServices,
 ): Promise<void> {
-  const signed = await readSignedDeviceInfo(req, services);
-  requireDeviceSigner(signed, services);
-  const info = requireIdentified(signed.info);
-  refuseChallengeAnswer(info);
+  const { signed, info } = await readIdentifiedDevice(req, services);
   const dep = await requireAllowedDevice(info, services);
   const verdict = judgeMinimumOs(info, dep);
   const { serial, product, osVersion } = info;
