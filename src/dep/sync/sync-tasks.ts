@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
-import { claimSyncsDue, recordSyncRequest } from '../../db/dep/dep-sync-requests.js';
+import { claimSyncsDue, recordSyncRequest } from '../../db/dep/dep-sync-lease.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Task } from '../../jobs/task.js';
 import { scheduledTask } from '../../jobs/tasks/scheduled-task.js';

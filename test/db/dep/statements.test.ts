@@ -17,7 +17,12 @@ import {
   examineAssignments,
 } from '../../../src/db/dep/dep-reconcile-repository.js';
 import { repairDeviceRecords } from '../../../src/db/dep/dep-record-repository.js';
-import { acquireSyncLease, renewSyncLease } from '../../../src/db/dep/dep-sync-lease.js';
+import {
+  acquireSyncLease,
+  claimSyncsDue,
+  recordSyncRequest,
+  renewSyncLease,
+} from '../../../src/db/dep/dep-sync-lease.js';
 import { type DepListing, findSerials, storeListings } from '../../../src/db/dep/dep-sync-page.js';
 import {
   advanceCursor,
@@ -27,7 +32,7 @@ import {
   restartFetch,
 } from '../../../src/db/dep/dep-sync-position.js';
 import { removeSerials } from '../../../src/db/dep/dep-sync-removal.js';
-import { claimSyncsDue, recordSyncRequest } from '../../../src/db/dep/dep-sync-requests.js';
+
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { statementsOf } from '../../helpers/statements.js';
 
