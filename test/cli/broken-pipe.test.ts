@@ -1,10 +1,6 @@
-import { join } from 'node:path';
-import { killChildren, startTypeScript } from '../helpers/child-process.js';
+import { killChildren, startMuster } from '../helpers/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-import { ROOT } from '../helpers/process.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
-
-const MUSTER = join(ROOT, 'src', 'cli', 'muster.ts');
 
 let test: TestDatabase;
 beforeAll(async () => {
@@ -20,7 +16,7 @@ afterAll(async () => {
 async function unread(...args: string[]): Promise<{ code: unknown; errors: string }> {
   const cwd = temporaryDirectory();
   const env = { DATABASE_URL: test.connectionString, DATA_DIR: cwd };
-  const child = startTypeScript(MUSTER, args, { env, cwd });
+  const child = startMuster(args, { env, cwd });
   child.process.stdout?.destroy();
   const code = await child.ended;
   return { code, errors: child.errors() };

@@ -28,13 +28,11 @@ import {
 } from '../../src/pki/master-key/master-key.js';
 import { loadMasterKey } from '../../src/pki/master-key/master-key-source.js';
 import { serve } from '../../src/server/main.js';
-import { killChildren, startTypeScript } from '../helpers/child-process.js';
+import { killChildren, startMuster } from '../helpers/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-import { ROOT } from '../helpers/process.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { capturingLogger } from '../http/log-lines.js';
 
-const MUSTER = join(ROOT, 'src', 'cli', 'muster.ts');
 const MANY = 40_000;
 
 let test: TestDatabase;
@@ -239,7 +237,7 @@ describe('muster keys rotate-master', () => {
     const former = await begin();
     await addReports(former, MANY);
     const env = { DATABASE_URL: test.connectionString, DATA_DIR: dataDir, PORT: '0' };
-    const first = startTypeScript(MUSTER, ['keys', 'rotate-master'], { env, cwd: dataDir });
+    const first = startMuster(['keys', 'rotate-master'], { env, cwd: dataDir });
     await first.line('unknown_reports.sealed_report:');
     first.process.kill('SIGKILL');
     expect(await first.ended).toBe('SIGKILL');

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { ENTRY } from './process.js';
 
 export interface Child {
   pid: number;
@@ -23,9 +24,16 @@ const running = new Set<ChildProcess>();
 
 /** Runs a TypeScript file in a process of its own. `killChildren` in `afterEach` ends what is left. */
 export function startTypeScript(file: string, args: string[], options: ChildOptions = {}): Child {
-  const { env = {}, ...rest } = options;
-  const loader = require.resolve('tsx');
-  const child = spawn(process.execPath, ['--import', loader, file, ...args], {
+  return start(['--import', require.resolve('tsx'), file, ...args], options);
+}
+
+/** As `startTypeScript`, the built `muster ARGS`. */
+export function startMuster(args: string[], options: ChildOptions = {}): Child {
+  return start([ENTRY, ...args], options);
+}
+
+function start(args: string[], { env = {}, ...rest }: ChildOptions): Child {
+  const child = spawn(process.execPath, args, {
     ...rest,
     env: { PATH: process.env.PATH, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

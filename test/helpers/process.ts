@@ -7,7 +7,7 @@ import { removeTemporaryDirectories, temporaryDirectory } from './temporary-dire
 
 export const ROOT = join(__dirname, '..', '..');
 
-const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
+export const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
 const WAIT_TIMEOUT_MS = 20_000;
 
 /** The program as a user runs it, in a process group of its own. */

@@ -17,7 +17,7 @@ let app: TestApp;
 let device: TestDevice;
 
 beforeAll(async () => {
-  app = await startApp();
+  app = await startApp({ isSweeping: false });
   device = await createTestDevice(app);
   await device.enroll({}, { UnlockToken: Buffer.from('never to be logged') });
 });
