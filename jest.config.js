@@ -34,6 +34,7 @@ module.exports = {
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
   runtime: '<rootDir>/test/helpers/shared-modules.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
-  maxWorkers: 2,
+  // Tests wait for other processes a third of the time; with three workers two cores are busy.
+  maxWorkers: 3,
   testTimeout: 30000,
 };
