@@ -7,6 +7,7 @@ import { CommandQueue } from '../commands/queue.js';
 import { HANDLED_TYPES } from '../commands/registry.js';
 import { ReportWorker } from '../commands/report-worker.js';
 import { type Config, withHttps } from '../config/config.js';
+import type { PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
@@ -71,6 +72,7 @@ export interface ContainerDeps {
   logger: Logger;
   /** Only tests change these. */
   bodyLimits?: BodyLimits;
+  passwordCost?: PasswordCost | undefined;
 }
 
 export interface Container {
@@ -232,6 +234,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       queue,
       publicUrl: config.publicUrl,
       tlsUse,
+      passwordCost: deps.passwordCost,
       ...resultThreads(threads),
       onAuthoritiesChange: reloadHere,
       onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),

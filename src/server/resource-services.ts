@@ -1,7 +1,7 @@
 import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
 import { renameDevice } from '../commands/rename.js';
-import { hashPassword } from '../crypto/secrets/password-hash.js';
+import { hashPassword, type PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { deleteDevice, findIdentifierOwners } from '../db/devices/device-repository.js';
@@ -31,12 +31,14 @@ export interface ResourceServiceDeps {
   isLabOn?: boolean;
   /** What stored ssl certificates are to this process. */
   tlsUse?: TlsUse;
+  /** Of the hashes of passwords; only tests change it. */
+  passwordCost?: PasswordCost | undefined;
 }
 
 /** What the resources need of the other modules, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps) {
   const { box, queue, publicUrl, isLabOn = false, onAuthoritiesChange = () => undefined } = deps;
-  const { onPushCertificate, onEndingCredential, tlsUse } = deps;
+  const { onPushCertificate, onEndingCredential, tlsUse, passwordCost } = deps;
   return {
     commands: new CommandAdministration(box, queue, deps.presentInThread),
     settings: {
@@ -52,7 +54,7 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     secrets: {
       seal: (secret: string, label: string) => box.seal(Buffer.from(secret, 'utf8'), label),
     },
-    passwords: { hash: hashPassword },
+    passwords: { hash: (password: string) => hashPassword(password, passwordCost) },
     dep: new DepAdministration({ jobs: createJobQueue(), publicUrl, isLabOn }),
     enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },

@@ -19,6 +19,7 @@ import { storeNewAuthority } from '../../src/pki/authority/stored-authority.js';
 import { type Container, createContainer } from '../../src/server/container.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
+import { PASSWORD_COST } from './password-cost.js';
 import { preparedKeys } from './prepared-keys.js';
 
 export const MASTER_KEY = Buffer.alloc(32, 7);
@@ -69,7 +70,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { logger, lines: logLines, text: logText } = capturingLogger();
   if (options.database === undefined) await storePreparedAuthority(db, box);
   const container = await createContainer({
-    ...{ config, db, box, logger },
+    ...{ config, db, box, logger, passwordCost: PASSWORD_COST },
     ...(bodyLimits && { bodyLimits }),
   });
   const authority = await ensureCertificateAuthority({ db, box, logger });

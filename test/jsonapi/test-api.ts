@@ -17,6 +17,7 @@ import { DEFINITIONS } from '../../src/resources/index.js';
 import { createResourceServices } from '../../src/server/resource-services.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { noteListStatements } from '../helpers/list-statements.js';
+import { PASSWORD_COST } from '../helpers/password-cost.js';
 
 const PUBLIC_URL = 'https://mdm.example.com';
 
@@ -72,7 +73,10 @@ async function startServer({ db }: TestDatabase, definitions: ResourceDefinition
     definitions: definitions as ResourceDefinition<ResourceServices>[],
     store: new ResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
-    services: createResourceServices({ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL }),
+    services: createResourceServices({
+      ...{ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL },
+      passwordCost: PASSWORD_COST,
+    }),
   });
   const app = express();
   app.use((req, res, next) => {

@@ -1,8 +1,15 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { AppError } from '../../errors.js';
 
+/** What one hash costs: 2^ln and r are its memory, p how often that is worked through. */
+export interface PasswordCost {
+  ln: number;
+  r: number;
+  p: number;
+}
+
 /** 2^15 with r = 8 is 32 MB; with p = 3 it costs as much as OWASP advises. */
-const COST = { ln: 15, r: 8, p: 3 } as const;
+const COST: PasswordCost = { ln: 15, r: 8, p: 3 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** A longer password only costs time. */
@@ -15,10 +22,7 @@ const MOST_WAITING = 50;
 const FORMAT =
   /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{22})\$([A-Za-z0-9+/]{43})$/;
 
-interface Hash {
-  ln: number;
-  r: number;
-  p: number;
+interface Hash extends PasswordCost {
   salt: Buffer;
   hash: Buffer;
 }
@@ -33,10 +37,10 @@ const waiting: (() => void)[] = [];
  * What is stored of a password: scrypt (RFC 7914) with a salt of its own, as text that names its
  * parameters. Works in the thread pool. AppError unavailable 503 while too many are waiting.
  */
-export async function hashPassword(password: string): Promise<string> {
+export async function hashPassword(password: string, cost = COST): Promise<string> {
+  const { ln, r, p } = cost;
   const salt = randomBytes(SALT_BYTES);
-  const hash = await inTurn(() => derive(bytesOf(password), { ...COST, salt }));
-  const { ln, r, p } = COST;
+  const hash = await inTurn(() => derive(bytesOf(password), { ln, r, p, salt }));
   return `$scrypt$ln=${ln},r=${r},p=${p}$${unpadded(salt)}$${unpadded(hash)}`;
 }
 

@@ -1,6 +1,8 @@
 import { createToken } from '../../../src/auth/api-tokens.js';
+import { CommandQueue } from '../../../src/commands/queue.js';
 import { verifyPassword } from '../../../src/crypto/secrets/password-hash.js';
-import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
+import { createResourceServices } from '../../../src/server/resource-services.js';
+import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;
 
@@ -34,10 +36,19 @@ describe('an enrollment user', () => {
     });
     const [row] = await app.db.knex('enrollment_users');
     expect(await verifyPassword(ALICE.password, row.password_hash)).toBe(true);
+    expect(row.password_hash).toMatch(/^\$scrypt\$ln=4,r=8,p=1\$/);
     const trail = JSON.stringify(await app.db.knex('audit_events'));
     for (const secret of [ALICE.password, row.password_hash]) {
       for (const shown of [text, trail, app.logText()]) expect(shown).not.toContain(secret);
     }
+  });
+
+  it('is stored at the full cost, of which only tests leave some out', async () => {
+    const queue = new CommandQueue(app.box);
+    const { passwords } = createResourceServices({ box: app.box, queue, publicUrl: PUBLIC_URL });
+    const stored = await passwords.hash(ALICE.password);
+    expect(stored).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$/);
+    expect(await verifyPassword(ALICE.password, stored)).toBe(true);
   });
 
   it('gets a new password, or keeps the old one', async () => {
