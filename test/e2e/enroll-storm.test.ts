@@ -1,7 +1,7 @@
 import { enrollStorm } from '../../bench/soak/storm/enroll-storm.js';
 import { createTestDatabase } from '../helpers/database.js';
 
-const DEVICES = 50;
+const DEVICES = 30;
 
 describe('devices that enroll all at once', () => {
   it('end enrolled, none twice, and the server says throughout that it is well', async () => {
@@ -9,7 +9,7 @@ describe('devices that enroll all at once', () => {
     const { broken, figures } = await enrollStorm({
       databaseUrl: database.connectionString,
       devices: DEVICES,
-      keys: 10,
+      keys: 6,
       ways: ['profile', 'ota', 'ade'],
     });
     await database.drop();

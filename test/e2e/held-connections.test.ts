@@ -1,7 +1,7 @@
 import { heldConnections } from '../../bench/soak/held/held-connections.js';
 import { createTestDatabase } from '../helpers/database.js';
 
-const CONNECTIONS = 150;
+const CONNECTIONS = 60;
 
 describe('8 MiB bodies held at their last byte, with a signature that any device has shown', () => {
   it('take no memory to speak of, are ended, and no honest device is refused', async () => {

@@ -9,9 +9,9 @@ import type { ScenarioResult, Size } from '../../bench/soak/scenario.js';
 import { openWorld, type World } from '../../bench/soak/world.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 
-const DEVICES = 500;
+const DEVICES = 200;
 const SMALL: Size = {
-  jobs: 300,
+  jobs: 200,
   outageMs: 3_000,
   answerDelayMs: 100,
   skipsWaiting: true,
