@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { openSsl } from '../crypto/openssl.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
 import { cleanUp, freePort, newHome, runToEnd, type Server, serve } from '../helpers/process.js';
 
 let dataDir: string;
 let server: Server;
 
 beforeAll(async () => {
-  dataDir = join(newHome(), 'data');
+  dataDir = await preparedDataDir();
   server = await serve({ dataDir });
 });
 afterAll(cleanUp);
@@ -60,7 +61,7 @@ describe('muster api, beside a running server', () => {
     tool.run('x509', '-in', 'cert.pem', '-out', cert);
     tool.run('rsa', '-in', 'key.pem', '-out', key);
     tool.remove();
-    const other = join(newHome(), 'data');
+    const other = await preparedDataDir();
     const secure = await serve({
       dataDir: other,
       env: { TLS_CERT_FILE: cert, TLS_KEY_FILE: key, PUBLIC_URL: 'https://127.0.0.1' },

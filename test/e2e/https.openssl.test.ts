@@ -8,6 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { encodePem } from '../../src/crypto/asn1/pem.js';
 import { openProfile } from '../../src/lab/devices/profiles.js';
 import { type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
 import { cleanUp, freePort, newHome, runToEnd, serve } from '../helpers/process.js';
 import { AdminClient, readAdminToken } from './admin-client.js';
 
@@ -42,7 +43,7 @@ describe('over HTTPS', () => {
     const { cert: TLS_CERT_FILE, key: TLS_KEY_FILE } = makeCertificate(home);
     const port = await freePort();
     const env = { PORT: String(port), TLS_CERT_FILE, TLS_KEY_FILE };
-    await serve({ dataDir: join(home, 'data'), env });
+    await serve({ dataDir: await preparedDataDir(), env });
     const simulate = ['simulate', '--devices', '2', '--url', `https://localhost:${port}`];
 
     const outsiders = await runToEnd(simulate);
@@ -59,7 +60,7 @@ describe('over HTTPS', () => {
     const { cert: TLS_CERT_FILE, key: TLS_KEY_FILE } = makeCertificate(home);
     const port = await freePort();
     const env = { PORT: String(port), TLS_CERT_FILE, TLS_KEY_FILE, LAB: 'on' };
-    await serve({ dataDir: join(home, 'data'), env });
+    await serve({ dataDir: await preparedDataDir(), env });
     const url = `https://localhost:${port}`;
     const trusted = join(home, 'trusted.pem');
     const certificates = await readTrustProfile(`${url}/enroll/trust.mobileconfig`);
@@ -78,7 +79,7 @@ describe('over HTTPS', () => {
     const home = newHome();
     const { cert, key } = makeCertificate(home);
     const port = await freePort();
-    const [dataDir, env] = [join(home, 'data'), { PORT: String(port) }];
+    const [dataDir, env] = [await preparedDataDir(), { PORT: String(port) }];
     const plain = await serve({ dataDir, env });
     expect(plain.url).toBe(`http://127.0.0.1:${port}`);
     const admin = new AdminClient(plain.url, readAdminToken(dataDir));

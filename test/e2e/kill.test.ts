@@ -1,11 +1,10 @@
-import { join } from 'node:path';
 import pg from 'pg';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
 import {
   cleanUp,
   freePort,
-  newHome,
   type Program,
   processesOf,
   run,
@@ -77,7 +76,7 @@ function reportsTaken(): number {
 }
 
 beforeAll(async () => {
-  dataDir = join(newHome(), 'data');
+  dataDir = await preparedDataDir();
   port = await freePort();
   proxy = new DeviceProxy([port]);
   proxyUrl = await proxy.listen();

@@ -1,14 +1,6 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  cleanUp,
-  freePort,
-  newHome,
-  type Program,
-  processesOf,
-  run,
-  runToEnd,
-} from '../helpers/process.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
+import { cleanUp, freePort, type Program, processesOf, run, runToEnd } from '../helpers/process.js';
 import { AdminClient, eventually, readAdminToken } from './admin-client.js';
 
 const ANSWER_MS = 5_000;
@@ -35,11 +27,12 @@ describe('muster lab refuses', () => {
 });
 
 describe('muster lab', () => {
-  const dataDir = join(newHome(), 'data');
+  let dataDir: string;
   let lab: Program;
   let api: AdminClient;
 
   beforeAll(async () => {
+    dataDir = await preparedDataDir();
     const port = await freePort();
     lab = run(['lab', '--devices', '3'], { dataDir, env: { PORT: String(port) } });
     await lab.waitFor(/Ctrl-C ends everything/, 60_000);

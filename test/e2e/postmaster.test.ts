@@ -3,7 +3,8 @@ import pg from 'pg';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { readPostmaster } from '../../src/embedded-postgres/postmaster-pid.js';
 import { createLogger } from '../../src/logger.js';
-import { cleanUp, freePort, newHome, run, type Server, serve } from '../helpers/process.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
+import { cleanUp, freePort, run, type Server, serve } from '../helpers/process.js';
 import { AdminClient, eventually, readAdminToken } from './admin-client.js';
 import { DeviceProxy } from './device-proxy.js';
 
@@ -17,7 +18,7 @@ let server: Server;
 let api: AdminClient;
 
 beforeAll(async () => {
-  dataDir = join(newHome(), 'data');
+  dataDir = await preparedDataDir();
   const port = await freePort();
   proxy = new DeviceProxy([port]);
   const proxyUrl = await proxy.listen();

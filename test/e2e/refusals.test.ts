@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
+import { preparedDataDir } from '../helpers/prepared-data.js';
 import { cleanUp, newHome, processesOf, runToEnd, type Server, serve } from '../helpers/process.js';
 
 let dataDir: string;
@@ -49,7 +50,7 @@ async function stop(server: Server): Promise<void> {
 }
 
 beforeAll(async () => {
-  dataDir = join(newHome(), 'data');
+  dataDir = await preparedDataDir();
   await stop(await serve({ dataDir }));
 });
 afterAll(cleanUp);

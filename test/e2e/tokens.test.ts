@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { preparedDataDir } from '../helpers/prepared-data.js';
 import { cleanUp, newHome, processesOf, runToEnd, type Server, serve } from '../helpers/process.js';
 import { AdminClient, eventually, readAdminToken } from './admin-client.js';
 
@@ -30,7 +31,7 @@ function statusOf(token: string, path = '/devices'): Promise<number> {
 }
 
 beforeAll(async () => {
-  dataDir = join(newHome(), 'data');
+  dataDir = await preparedDataDir();
   server = await serve({ dataDir });
 });
 afterAll(cleanUp);
