@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { connectDatabase, connectionUrl } from '../../src/db/connection/database.js';
@@ -68,11 +76,17 @@ async function startEmbedded(): Promise<{ url: string; stop(): Promise<void> }> 
   const directory = mkdtempSync(join(temporaryRoot(), PREFIX));
   // Under root PostgreSQL runs as another user, who has to pass.
   chmodSync(directory, 0o711);
+  // A password costs each of some two thousand connections a derivation at both ends; the socket lies
+  // in a private folder, and the embedded server's own tests sign in with one.
+  const hba = join(directory, 'hba.conf');
+  writeFileSync(hba, 'local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n', {
+    mode: 0o644,
+  });
   const embedded = await openEmbedded({
     dataDir: join(directory, 'data'),
     logger: createLogger('warn'),
     mode: 'serve',
-    settings: SETTINGS,
+    settings: { ...SETTINGS, hba_file: hba },
   });
   const stop = async () => {
     await embedded.stop();
