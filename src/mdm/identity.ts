@@ -80,9 +80,11 @@ const MOST_REMEMBERED = 10_000;
 
 /** A function that warns once a day of each expired identity that is still trusted. */
 export function createExpiryWarner(logger: Logger, graceMs: number) {
-  const warned = new LRUCache<string, true>({ max: MOST_REMEMBERED, ttl: DAY_MS });
+  let warned: LRUCache<string, true> | undefined;
   return ({ fingerprint, subject, notAfter }: ParsedCertificate): void => {
     const key = fingerprint.toString('hex');
+    // Takes memory for all of them at once: not before one has expired.
+    warned ??= new LRUCache({ max: MOST_REMEMBERED, ttl: DAY_MS });
     if (warned.has(key)) return;
     warned.set(key, true);
     const servesUntil = new Date(notAfter.getTime() + graceMs);

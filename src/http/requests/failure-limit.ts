@@ -16,12 +16,13 @@ interface Failures {
 
 /** Counts failed attempts by key, such as an address. Memory is bounded. */
 export class FailureLimit {
-  readonly #counts: LRUCache<string, Failures>;
+  #counts: LRUCache<string, Failures> | undefined;
+  readonly #maxKeys: number;
   readonly #limit: number;
   readonly #windowMs: number;
 
   constructor({ limit = 20, windowMs = 60_000, maxKeys = 10_000 }: FailureLimitOptions = {}) {
-    this.#counts = new LRUCache({ max: maxKeys });
+    this.#maxKeys = maxKeys;
     this.#limit = limit;
     this.#windowMs = windowMs;
   }
@@ -30,6 +31,8 @@ export class FailureLimit {
   count(key: string | null): AppError | undefined {
     const name = nameOf(key);
     const now = Date.now();
+    // Takes memory for all keys at once: not before somebody has failed.
+    this.#counts ??= new LRUCache({ max: this.#maxKeys });
     const known = this.#counts.get(name);
     const isCurrent = known !== undefined && known.resetAt > now;
     const failures = isCurrent ? known : { total: 0, resetAt: now + this.#windowMs };
@@ -40,7 +43,7 @@ export class FailureLimit {
 
   /** Undoes `count`: the attempt did not fail. */
   uncount(key: string | null): void {
-    const known = this.#counts.get(nameOf(key));
+    const known = this.#counts?.get(nameOf(key));
     if (known !== undefined) known.total -= 1;
   }
 }
