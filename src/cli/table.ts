@@ -1,5 +1,10 @@
 export type WriteLine = (line: string) => void;
 
+/** To standard output. */
+export function writeLine(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
 /** Columns side by side; the first row holds the headings. */
 export function tableLines(table: readonly (readonly string[])[]): string[] {
   const [headings = []] = table;

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { allTokens, createToken, revokeToken } from '../auth/api-tokens.js';
 import type { TokenRow } from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
@@ -52,4 +53,30 @@ export async function tokenRevoke(
   const selector = isId ? { id: Number(args.token) } : { name: args.token };
   const rows = await revokeToken(db, selector, cliContext());
   for (const row of rows) write(`revoked ${row.id} ${row.name}`);
+}
+
+export interface TokenIo {
+  /** Migrates the schema first. */
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  write: WriteLine;
+}
+
+export function addTokenCommands(program: Command, { withDatabase, write }: TokenIo): void {
+  const token = program.command('token').description('tokens of the admin API');
+  token
+    .command('create')
+    .description('make a token and print it, this once')
+    .requiredOption('--name <name>', 'whose it is')
+    .requiredOption('--role <role>', 'viewer, operator or admin')
+    .option('--expires <when>', 'like 12h or 30d, or a date; never when left out')
+    .action((args) => withDatabase((db) => tokenCreate(db, args, write)));
+  token
+    .command('list')
+    .description('show all tokens, without their values')
+    .action((args) => withDatabase((db) => tokenList(db, args, write)));
+  token
+    .command('revoke')
+    .argument('<id or name>')
+    .description('revoke a token')
+    .action((token: string) => withDatabase((db) => tokenRevoke(db, { token }, write)));
 }

@@ -29,7 +29,7 @@ import {
 import type { Logger } from '../logger.js';
 import { findFactoryCa, findServiceCa, makeFactoryCa, makeServiceCa } from './authorities.js';
 import { auditCertificate, findTopic, storePushCertificate } from './push-certificate.js';
-import { describeStandIns, type StandInsDescription, startStandIns } from './stand-ins.js';
+import type { StandInsDescription } from './stand-ins.js';
 
 export interface LabDeps {
   config: Pick<Config, 'publicUrl' | 'dataDir'>;
@@ -78,6 +78,8 @@ interface Prepared {
  */
 export async function openLab(deps: LabDeps): Promise<Lab> {
   const { authority, factoryCa, topic } = await prepare(deps);
+  // Few servers have a lab, so the others do not load its stand-ins.
+  const { describeStandIns, startStandIns } = await import('./stand-ins.js');
   const standIns = await startStandIns(deps, authority);
   const { apns, dep } = standIns;
   deps.logger.info(

@@ -135,7 +135,7 @@ function toDevices({ data }: DeviceList): LabDevice[] {
 /** Adds `lab` to the program. */
 export function addLabCommand(
   program: Command,
-  open: () => Pick<LabIo, 'config' | 'logger'>,
+  open: () => Promise<Pick<LabIo, 'config' | 'logger'>>,
 ): void {
   program
     .command('lab')
@@ -143,6 +143,6 @@ export function addLabCommand(
     .option('--devices <count>', 'how many', wholeNumber, 5)
     .addOption(new Option('--platform <name>', 'only these').choices(['iOS', 'macOS']))
     .action(async (options: LabOptions) => {
-      await lab(options, { ...open(), out: process.stdout });
+      await lab(options, { ...(await open()), out: process.stdout });
     });
 }

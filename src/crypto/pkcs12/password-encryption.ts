@@ -1,6 +1,5 @@
 import { createDecipheriv, pbkdf2 } from 'node:crypto';
 import { promisify } from 'node:util';
-import forge from 'node-forge';
 import { AppError } from '../../errors.js';
 import { type Asn1Cursor, type Asn1Element, readBer, smallInteger, Tag } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
@@ -61,9 +60,10 @@ const cipherByOid = new Map<string, ContentCipher>(
   Object.values(contentCiphers).map((cipher) => [cipher.oid, cipher]),
 );
 
-type Open = (key: Buffer, iv: Buffer, ciphertext: Buffer) => Buffer | undefined;
+type Open = (key: Buffer, iv: Buffer, ciphertext: Buffer) => Promise<Buffer | undefined>;
 
-const openTripleDes: Open = (key, iv, ciphertext) => decipher('des-ede3-cbc', key, iv, ciphertext);
+const openTripleDes: Open = async (key, iv, ciphertext) =>
+  decipher('des-ede3-cbc', key, iv, ciphertext);
 
 /** Of SHA-1, for a key of 24 octets and an IV of 8. */
 const SCHEME_BLOCKS = 3;
@@ -170,7 +170,7 @@ async function openPkcs12Scheme(
   } as const;
   const key = await derivePkcs12Key({ ...common, use: KeyUse.encryption, bytes: keyBytes });
   const iv = await derivePkcs12Key({ ...common, use: KeyUse.iv, bytes: 8 });
-  return open(key, iv, ciphertext);
+  return await open(key, iv, ciphertext);
 }
 
 /** One wrong key in 256 leaves padding that looks right, but nothing that can be read. */
@@ -186,9 +186,11 @@ function requireAsn1(opened: Buffer | undefined): Buffer {
 
 /**
  * RC2 in CBC mode (RFC 2268): old PKCS #12 files encrypt their certificates with it, and OpenSSL 3
- * no longer has it. Undefined when the padding is wrong.
+ * no longer has it. Undefined when the padding is wrong. Few files need node-forge, which takes long
+ * to load.
  */
-function decryptRc2(key: Buffer, iv: Buffer, ciphertext: Buffer): Buffer | undefined {
+async function decryptRc2(key: Buffer, iv: Buffer, ciphertext: Buffer) {
+  const { default: forge } = await import('node-forge');
   const cipher = forge.rc2.createDecryptionCipher(key.toString('latin1'), key.length * 8);
   cipher.start(iv.toString('latin1'));
   cipher.update(forge.util.createBuffer(ciphertext.toString('latin1')));

@@ -1,0 +1,68 @@
+// What commands beside the server open: its database, and the secrets in it.
+import { loadConfig, withHttps } from '../config/config.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { migrate } from '../db/schema/migrate.js';
+import { createLogger } from '../logger.js';
+import { checkMasterKey } from '../pki/master-key/master-key.js';
+import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
+import { openDatabase, openSecrets } from '../server/main.js';
+import type { WithDatabase } from './keys.js';
+import type { LinkIo } from './link.js';
+import type { OpenPushCert } from './push-cert/push-cert-services.js';
+
+/** Opens the running server's database, or starts the embedded one for this command. */
+export async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
+  const config = loadConfig();
+  const logger = createLogger('warn');
+  const { db, close } = await openDatabase(config, logger, { mode: 'use' });
+  try {
+    await work(db);
+  } finally {
+    await close();
+  }
+}
+
+/** As `withDatabase`, with the configuration of the master key. */
+export const withKeys: WithDatabase = (work) => {
+  const [config, logger] = [loadConfig(), createLogger('warn')];
+  return withDatabase((db) => work({ config, db, logger }));
+};
+
+/** As `withDatabase`, with the schema up to date. */
+export function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
+  return withDatabase(async (db) => {
+    await migrate(db, { logger: createLogger('warn') });
+    await work(db);
+  });
+}
+
+/** As `withMigrated`, with the stored secrets open and the URL that devices use. */
+export const withLinks: LinkIo['withLinks'] = (work) => {
+  const config = loadConfig();
+  return withMigrated(async (db) => {
+    const logger = createLogger('warn', process.stderr);
+    const box = await openSecrets(config, db, logger);
+    await checkMasterKey(db, box);
+    const silent = createLogger('fatal', process.stderr);
+    const { servesTls } = await openTlsCertificates({ config, db, box, logger: silent });
+    const { publicUrl } = servesTls ? withHttps(config) : config;
+    await work({ db, box, publicUrl });
+  });
+};
+
+/** As `withMigrated`, with the stored secrets open. */
+export const withPushCert: OpenPushCert = (work) => {
+  const config = loadConfig();
+  return withMigrated(async (db) => {
+    const box = await openSecrets(config, db, createLogger('warn', process.stderr));
+    await checkMasterKey(db, box);
+    const { createPushCertServices } = await import('./push-cert/push-cert-services.js');
+    await work(createPushCertServices({ db, box, config }));
+  });
+};
+
+/** The stored secrets of a database that is open. */
+export function openStoredSecrets(db: Database): Promise<SecretBox> {
+  return openSecrets(loadConfig(), db, createLogger('warn'));
+}
