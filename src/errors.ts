@@ -56,6 +56,8 @@ export type ErrorCode =
   | 'unsupported_media_type'
   | 'validation_failed'
   | 'unsupported_on_platform'
+  | 'unsupported_on_os_version'
+  | 'not_supervised'
   | 'forbidden_by_enrollment'
   | 'too_many_requests'
   | 'unavailable'

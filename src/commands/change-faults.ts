@@ -38,7 +38,7 @@ export function moveFault(box: SecretBox, command: CommandRow): CommandFault | u
 /** AppError with every fault; its code is that of the first one. Without faults: returns. */
 export function throwFaults(
   found: (CommandFault | undefined)[],
-  { status, pointer }: { status: number; pointer?: string },
+  { status, pointer }: { status: number; pointer?: string | undefined },
 ): void {
   const faults = found.filter((fault) => fault !== undefined);
   const [first] = faults;

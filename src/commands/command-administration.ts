@@ -19,8 +19,9 @@ import {
   wasSent,
 } from './change-faults.js';
 import {
-  eligibilityFault,
-  requireAllowedByEnrollment,
+  eligibilityFaults,
+  REQUEST_TYPE_POINTER,
+  requireEligible,
   requireEligibleUser,
 } from './eligibility.js';
 import { checkJsonParameters, openReport } from './payload.js';
@@ -44,6 +45,8 @@ export interface EnqueueInput extends QueueOptions {
   userId?: number | undefined;
   requestType: string;
   parameters: JsonObject;
+  /** Also where Apple's schema excludes the device. */
+  isForced?: boolean | undefined;
 }
 
 export interface CommandChanges {
@@ -90,13 +93,14 @@ export class CommandAdministration {
   ) {}
 
   async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
-    const { deviceId, userId, requestType, parameters, ...options } = input;
+    const { deviceId, userId, requestType, parameters, isForced, ...options } = input;
     const { value, faults } = checkJsonParameters(requestType, parameters);
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
     const target = await this.queue.target(trx, deviceId);
-    requireAllowedByEnrollment(target, requestType);
-    if (userId !== undefined) await requireEligibleUser(trx, target, { userId, requestType });
+    const isForUser = userId !== undefined;
+    requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
+    if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
     const command = { userId, requestType, parameters: value, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
@@ -135,7 +139,7 @@ export class CommandAdministration {
     );
     const target = await this.queue.target(trx, deviceId);
     throwFaults(
-      moved.map(({ request_type }) => eligibilityFault(target, request_type)),
+      moved.flatMap(({ request_type }) => eligibilityFaults(target, request_type)),
       UNPROCESSABLE,
     );
     await updateCommands(trx, idsOf(moved), { device_id: deviceId });

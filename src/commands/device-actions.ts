@@ -3,7 +3,7 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { secretLabel } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
 import { AppError } from '../errors.js';
-import { requireAllowedByEnrollment, requireEligible } from './eligibility.js';
+import { REQUEST_TYPE_POINTER, requireEligible } from './eligibility.js';
 import { fullInformation } from './inventory-plan.js';
 import { readJsonParameters } from './payload.js';
 import { type CommandQueue, factsOf } from './queue.js';
@@ -48,7 +48,7 @@ export class DeviceActions {
       requested === undefined
         ? fullInformation(factsOf(target))
         : readJsonParameters(requestType, requested.parameters);
-    requireAllowedByEnrollment(target, requestType);
+    requireEligible(target, requestType, { pointer: REQUEST_TYPE_POINTER });
     return this.queue.add(trx, deviceId, { requestType, parameters });
   }
 }

@@ -1,38 +1,91 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { type DeviceTarget, findUserTarget } from '../db/devices/device-repository.js';
-import { AppError, notFound, validationError } from '../errors.js';
-import { commandAllowed, type Platform } from '../protocol/apple/command-schema.js';
-import type { CommandFault } from './change-faults.js';
+import { AppError, type ErrorCode, notFound, validationError } from '../errors.js';
+import {
+  type CommandTarget,
+  commandAllowed,
+  type Platform,
+  type TargetFault,
+  targetFaults,
+} from '../protocol/apple/command-schema.js';
+import { type CommandFault, throwFaults } from './change-faults.js';
 import { platformNamed } from './inventory-plan.js';
 
 const USER = { source: { pointer: '/data/relationships/user' } };
-const REQUEST_TYPE = { source: { pointer: '/data/attributes/request_type' } };
+/** Where a document names the command. */
+export const REQUEST_TYPE_POINTER = '/data/attributes/request_type';
+const REQUEST_TYPE = { source: { pointer: REQUEST_TYPE_POINTER } };
 
-/**
- * Why the device is not eligible for the command, by its platform and its enrollment; undefined when
- * it is.
- */
-export function eligibilityFault(
+const CODES: Record<TargetFault['rule'], ErrorCode> = {
+  platform: 'unsupported_on_platform',
+  channel: 'unsupported_on_platform',
+  os_version: 'unsupported_on_os_version',
+  supervision: 'not_supervised',
+  enrollment: 'forbidden_by_enrollment',
+};
+
+/** What replaces the commands for updates of the system, which OS 27 removed. */
+const FOR_UPDATES =
+  'the declaration com.apple.configuration.softwareupdate.enforcement.specific enforces an update there';
+
+export interface EligibilityOptions {
+  /** Commands for a user have another channel; `requireEligibleUser` checks that. */
+  isForUser?: boolean | undefined;
+  /** Allows what Apple's schema excludes, but nothing on a person's own device. */
+  isForced?: boolean | undefined;
+  /** Where the request names the command. */
+  pointer?: string | undefined;
+}
+
+/** Every reason why the device is not eligible for the command. A fact it has not reported excludes none. */
+export function eligibilityFaults(
   target: DeviceTarget,
   requestType: string,
-): CommandFault | undefined {
-  const misfit = platformFault(target, requestType);
-  if (misfit !== undefined) return { code: 'unsupported_on_platform', detail: misfit };
-  const detail = enrollmentFault(target, requestType);
-  return detail === undefined ? undefined : { code: 'forbidden_by_enrollment', detail };
+  { isForUser = false, isForced = false }: EligibilityOptions = {},
+): CommandFault[] {
+  const own = enrollmentFault(target, requestType);
+  const faults: CommandFault[] =
+    own === undefined ? [] : [{ code: 'forbidden_by_enrollment', detail: own }];
+  if (isForced) return faults;
+  const found = targetFaults(requestType, {
+    ...commandTarget(target),
+    channel: isForUser ? undefined : 'device',
+  });
+  return [...faults, ...found.map((fault) => describe(fault, target, requestType))];
 }
 
-/** AppError 422 unsupported_on_platform or forbidden_by_enrollment. */
-export function requireEligible(target: DeviceTarget, requestType: string): void {
-  const fault = eligibilityFault(target, requestType);
-  if (fault !== undefined) throw new AppError(fault.code, 422, fault.detail);
+/** AppError 422 with every reason why the device is not eligible; its code is that of the first. */
+export function requireEligible(
+  target: DeviceTarget,
+  requestType: string,
+  options: EligibilityOptions = {},
+): void {
+  const faults = eligibilityFaults(target, requestType, options);
+  throwFaults(faults, { status: 422, pointer: options.pointer });
 }
 
-/** AppError 422 forbidden_by_enrollment. The platform is not checked. */
-export function requireAllowedByEnrollment(target: DeviceTarget, requestType: string): void {
-  const detail = enrollmentFault(target, requestType);
-  if (detail !== undefined)
-    throw new AppError('forbidden_by_enrollment', 422, detail, REQUEST_TYPE);
+function describe(
+  { rule, detail }: TargetFault,
+  { id, platform }: DeviceTarget,
+  requestType: string,
+): CommandFault {
+  const isOfPlatform = rule === 'platform' && detail === `does not exist on ${platform}`;
+  const which = isOfPlatform ? `, which device ${id} runs` : ` (device ${id})`;
+  const isRemoved = rule === 'os_version' && detail.includes('removed');
+  const advice = isRemoved && /OSUpdate/.test(requestType) ? `; ${FOR_UPDATES}` : '';
+  return { code: CODES[rule], detail: `${requestType} ${detail}${which}${advice}` };
+}
+
+/** A user enrollment is not among the facts: `enrollmentFault` has the reason. */
+function commandTarget(target: DeviceTarget): CommandTarget {
+  return {
+    platform: platformNamed(target.platform),
+    osVersion: target.os_version ?? undefined,
+    supervised: target.is_supervised ?? undefined,
+    automated: target.enrollment_method === 'automated' || (target.enrolled_via_dep ?? undefined),
+    sharedIpad: target.is_multi_user ?? undefined,
+    appleSilicon: target.is_apple_silicon ?? undefined,
+  };
 }
 
 /**
@@ -66,12 +119,6 @@ export function isUserEnrollment({
   enrollment_method,
 }: Pick<DeviceTarget, 'enrollment_type' | 'enrollment_method'>): boolean {
   return enrollment_type === 'user' || enrollment_method === 'account_user';
-}
-
-/** A device whose platform is unknown is sent the command: its report says if it is unsupported. */
-function platformFault({ id, platform }: DeviceTarget, requestType: string): string | undefined {
-  if (commandAllowed(requestType, { platform: platformNamed(platform) })) return undefined;
-  return `${requestType} does not exist on ${platform}, which device ${id} runs`;
 }
 
 /** Apple allows DeviceLock on a person's own device; Muster does not. */

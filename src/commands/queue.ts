@@ -9,6 +9,7 @@ import {
 import {
   type DeviceTarget,
   findTarget,
+  type InventoryTarget,
   noteInventoryQueued,
 } from '../db/devices/device-repository.js';
 import {
@@ -95,14 +96,14 @@ export class CommandQueue {
   }
 
   /** Queues the inventory commands that the device supports. Returns their ids. */
-  queueInventory(trx: Transaction, target: DeviceTarget): Promise<number[]> {
+  queueInventory(trx: Transaction, target: InventoryTarget): Promise<number[]> {
     return this.queueInventories(trx, [target]);
   }
 
   /** The same for many devices at once. Returns the ids of all the commands. */
   async queueInventories(
     trx: Transaction,
-    targets: readonly DeviceTarget[],
+    targets: readonly InventoryTarget[],
     push: PushRequestOptions = {},
   ): Promise<number[]> {
     const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
@@ -113,7 +114,7 @@ export class CommandQueue {
   }
 
   /** Queues what only supervised devices answer, for one that has just reported that it is one. */
-  async queueSupervisedInventory(trx: Transaction, target: DeviceTarget): Promise<void> {
+  async queueSupervisedInventory(trx: Transaction, target: InventoryTarget): Promise<void> {
     const rows = this.prepare(target, planSupervisedInventory(factsOf(target)));
     await insertCommands(trx, rows);
     const at = new Date(Date.now() + STILL_CONNECTED_MS);
@@ -160,7 +161,7 @@ export class CommandQueue {
     };
   }
 
-  private prepare({ id }: DeviceTarget, planned: readonly PlannedCommand[]): NewCommand[] {
+  private prepare({ id }: InventoryTarget, planned: readonly PlannedCommand[]): NewCommand[] {
     return planned.map(({ requestType, parameters }) => {
       const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
       return { uuid, device_id: id, request_type: requestType, payload };
@@ -168,11 +169,11 @@ export class CommandQueue {
   }
 }
 
-function idsOf(targets: readonly DeviceTarget[]): number[] {
+function idsOf(targets: readonly InventoryTarget[]): number[] {
   return targets.map(({ id }) => id);
 }
 
-export function factsOf(target: DeviceTarget) {
+export function factsOf(target: InventoryTarget) {
   return {
     platform: target.platform,
     osVersion: target.os_version,

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 
 /** The device facts that the command queue needs. */
-export interface DeviceTarget {
+/** What decides which commands make up the inventory of a device. */
+export interface InventoryTarget {
   id: number;
   udid: string | null;
   enrollment_id: string | null;
@@ -11,6 +12,13 @@ export interface DeviceTarget {
   platform: string | null;
   os_version: string | null;
   is_supervised: boolean | null;
+}
+
+/** What decides which commands a device may be sent. */
+export interface DeviceTarget extends InventoryTarget {
+  enrolled_via_dep: boolean | null;
+  is_multi_user: boolean | null;
+  is_apple_silicon: boolean | null;
 }
 
 export async function findTarget(
@@ -29,6 +37,9 @@ export async function findTarget(
       'platform',
       'os_version',
       'is_supervised',
+      'enrolled_via_dep',
+      'is_multi_user',
+      'is_apple_silicon',
     )
     .first();
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { DeviceTarget } from '../devices/device-repository.js';
+import type { InventoryTarget } from '../devices/device-repository.js';
 
 /**
  * A challenge is valid for a day, so these cannot be used again. They also record that a certificate is
@@ -40,7 +40,7 @@ export async function estimateEnrolled(knex: Knex): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-export interface InventoryDue extends DeviceTarget {
+export interface InventoryDue extends InventoryTarget {
   /** Commands of these request types have not been answered yet. */
   is_waiting: boolean;
 }

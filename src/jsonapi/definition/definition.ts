@@ -44,7 +44,7 @@ export interface WriteInput {
 }
 
 export interface CreateOperation<S> extends Operation<S>, WriteInput {
-  /** The `writeFlags` that are set. */
+  /** The `writeFlags`, and on create the `createFlags`, that are set. */
   flags: ReadonlySet<string>;
 }
 
@@ -126,6 +126,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   operations?: ResourceOperations<S>;
   /** Boolean query parameters of create and update: name -> description. */
   writeFlags?: Record<string, string>;
+  /** Those of create alone. */
+  createFlags?: Record<string, string>;
   /** The same for delete. */
   deleteFlags?: Record<string, string>;
   views?: View[];
@@ -218,6 +220,14 @@ export function roleToLink(
   if (!changesRelated(relation) || relation.operations) return own;
   const other = relatedDefinition(registry, relation).access.update;
   return own && other && higherRole(own, other);
+}
+
+/** The flags of a create. */
+export function createFlagsOf({
+  writeFlags,
+  createFlags,
+}: ResourceDefinition): Record<string, string> {
+  return { ...writeFlags, ...createFlags };
 }
 
 /** Whether the related rows hold the relationship, and change with it. */

@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import {
+  createFlagsOf,
   inverseOf,
   type ResourceDefinition,
   type WriteInput,
@@ -22,7 +23,7 @@ export function createHandler(
 ): WriteHandler {
   const { scopeOf } = place;
   return (api, request) => {
-    const query = readWriteQuery(api, request, definition);
+    const query = readWriteQuery(api, request, { definition, flags: createFlagsOf(definition) });
     const { flags } = query;
     const body = definition.adaptCreate?.(request.body) ?? request.body;
     const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));

@@ -15,6 +15,7 @@ import {
 } from '../handler.js';
 import {
   type DocumentQuery,
+  type FlaggedWrite,
   parseDocumentQuery,
   parseWriteQuery,
   type WriteQuery,
@@ -51,12 +52,12 @@ export function readDocumentQuery(
 export function readWriteQuery(
   { registry }: ApiContext,
   { query: given, context }: ApiRequest,
-  definition: ResourceDefinition,
+  write: FlaggedWrite,
 ): ItemQuery & WriteQuery {
   const reader = { registry, actor: context.actor };
-  const query = parseWriteQuery(given, definition, reader);
+  const query = parseWriteQuery(given, write, reader);
   const params = new URLSearchParams(given);
-  for (const name of Object.keys(definition.writeFlags ?? {})) params.delete(name);
+  for (const name of Object.keys(write.flags ?? {})) params.delete(name);
   return { ...query, reader, params };
 }
 

@@ -15,7 +15,7 @@ import { requireValid } from './related-check.js';
 export function updateHandler(definition: ResourceDefinition): WriteHandler {
   return (api, request) => {
     const { id } = request;
-    const query = readWriteQuery(api, request, definition);
+    const query = readWriteQuery(api, request, { definition, flags: definition.writeFlags });
     const { flags } = query;
     const parsed = readUpdate(request.body, { definition, id });
     return async (trx) => {

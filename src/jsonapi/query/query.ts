@@ -24,7 +24,7 @@ export interface DocumentQuery {
 
 /** The parameters of a create or an update. */
 export interface WriteQuery extends DocumentQuery {
-  /** The definition's `writeFlags` that are set. */
+  /** The flags that are set. */
   flags: Set<string>;
 }
 
@@ -65,15 +65,20 @@ export function parseDocumentQuery(
   return query;
 }
 
-/** The query of a create or an update: that of an item and the definition's flags. */
+export interface FlaggedWrite {
+  definition: ResourceDefinition;
+  flags: Record<string, string> | undefined;
+}
+
+/** The query of a create or an update: that of an item and the flags, name -> description. */
 export function parseWriteQuery(
   params: URLSearchParams,
-  definition: ResourceDefinition,
+  { definition, flags }: FlaggedWrite,
   context: QueryContext,
 ): WriteQuery {
   const query: WriteQuery = { include: [], fields: new Map(), flags: new Set() };
   const readDocument = documentReaders(query, definition, context);
-  const flagOf = flagReaders(query.flags, definition.writeFlags);
+  const flagOf = flagReaders(query.flags, flags);
   readParameters(params, (name) => flagOf(name) ?? readDocument(name));
   return query;
 }

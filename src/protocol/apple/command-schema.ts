@@ -4,7 +4,14 @@ import { commandItem } from './command-target.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';
 
-export { type CommandTarget, commandAllowed, queriesFor, requestTypes } from './command-target.js';
+export {
+  type CommandTarget,
+  commandAllowed,
+  queriesFor,
+  requestTypes,
+  type TargetFault,
+  targetFaults,
+} from './command-target.js';
 export { hasSecrets, type JsonValue, maskSecrets, plistToJson } from './plist-json.js';
 export type { Platform } from './schema-types.js';
 

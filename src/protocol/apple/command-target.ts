@@ -9,17 +9,38 @@ export interface CommandTarget {
   /** A user enrollment (with an EnrollmentID), which forbids much. */
   userEnrollment?: boolean | undefined;
   channel?: 'device' | 'user' | undefined;
+  /** Enrolled by Automated Device Enrollment. */
+  automated?: boolean | undefined;
+  sharedIpad?: boolean | undefined;
+  /** Of a Mac: false for one with an Intel processor. */
+  appleSilicon?: boolean | undefined;
 }
+
+/** Why a target cannot take a command. `detail` is a clause without a subject for the device. */
+export interface TargetFault {
+  rule: 'platform' | 'os_version' | 'supervision' | 'enrollment' | 'channel';
+  detail: string;
+}
+
+/** What Apple's documentation says of the hardware of Macs; its schema has no place for it. */
+const APPLE_SILICON_ONLY = new Set(['SetRecoveryLock', 'VerifyRecoveryLock']);
+const INTEL_ONLY = new Set(['SetFirmwarePassword', 'VerifyFirmwarePassword']);
 
 /** These queries make the device act: it fetches an attestation, or tests an erasure. */
 const NO_MERE_QUESTION = new Set(['DevicePropertiesAttestation', 'EACSPreflight']);
 
 /** Whether Apple's schema allows the command for that target. */
 export function commandAllowed(requestType: string, target: CommandTarget): boolean {
-  const item = commandItem(requestType);
-  if (item === undefined) return false;
+  return commandItem(requestType) !== undefined && targetFaults(requestType, target).length === 0;
+}
+
+/** Every reason why the target cannot take the command; none for an unknown platform or type. */
+export function targetFaults(requestType: string, target: CommandTarget): TargetFault[] {
   const { platform } = target;
-  return platform === undefined || fits(item.os?.[platform], target, platform);
+  const item = commandItem(requestType);
+  if (item === undefined || platform === undefined) return [];
+  const faults = faultsOf(item.os?.[platform], target, platform);
+  return [...faults, ...hardwareFaults(requestType, target)];
 }
 
 /**
@@ -64,20 +85,89 @@ export function commandItem(requestType: string): SchemaItem | undefined {
 }
 
 function fits(os: SchemaOs | undefined, target: CommandTarget, platform: Platform): boolean {
-  if (os === undefined || os.introduced === 'n/a') return false;
-  if (!versionFits(os, target.osVersion)) return false;
-  if (os.supervised === true && target.supervised === false) return false;
-  if (target.userEnrollment === true && os.userenrollment?.mode === 'forbidden') return false;
-  // iOS has these only for Shared iPad, where everything else is the device channel.
-  if (platform !== 'macOS') return target.channel !== 'user' || os.sharedipad?.userchannel === true;
-  const flag = target.channel === 'user' ? os.userchannel : os.devicechannel;
-  return target.channel === undefined || flag !== false;
+  return faultsOf(os, target, platform).length === 0;
 }
 
-function versionFits(os: SchemaOs, version: string | undefined): boolean {
-  if (version === undefined || !/^\d+(\.\d+)*$/.test(version)) return true;
-  if (os.introduced !== undefined && compareVersions(version, os.introduced) < 0) return false;
-  return os.removed === undefined || compareVersions(version, os.removed) < 0;
+function faultsOf(
+  os: SchemaOs | undefined,
+  target: CommandTarget,
+  platform: Platform,
+): TargetFault[] {
+  if (os === undefined || os.introduced === 'n/a') {
+    return [{ rule: 'platform', detail: `does not exist on ${platform}` }];
+  }
+  const found = [
+    versionFault(os, target.osVersion, platform),
+    supervisionFault(os, target),
+    enrollmentFault(os, target),
+    sharedIpadFault(os, target),
+    channelFault(os, target, platform),
+  ];
+  return found.filter((fault) => fault !== undefined);
+}
+
+function versionFault(
+  { introduced, removed }: SchemaOs,
+  version: string | undefined,
+  platform: Platform,
+): TargetFault | undefined {
+  if (version === undefined || !/^\d+(\.\d+)*$/.test(version)) return undefined;
+  const runs = `and the device runs ${version}`;
+  if (introduced !== undefined && compareVersions(version, introduced) < 0) {
+    return { rule: 'os_version', detail: `needs ${platform} ${introduced}, ${runs}` };
+  }
+  if (removed === undefined || compareVersions(version, removed) < 0) return undefined;
+  return { rule: 'os_version', detail: `was removed with ${platform} ${removed}, ${runs}` };
+}
+
+function supervisionFault(os: SchemaOs, { supervised }: CommandTarget): TargetFault | undefined {
+  if (os.supervised !== true || supervised !== false) return undefined;
+  return { rule: 'supervision', detail: 'needs a supervised device' };
+}
+
+function enrollmentFault(os: SchemaOs, target: CommandTarget): TargetFault | undefined {
+  if (target.userEnrollment === true && os.userenrollment?.mode === 'forbidden') {
+    return { rule: 'enrollment', detail: 'is not for a user enrollment' };
+  }
+  if (os.requiresdep !== true || target.automated !== false) return undefined;
+  return { rule: 'enrollment', detail: 'needs Automated Device Enrollment' };
+}
+
+function sharedIpadFault(
+  { sharedipad }: SchemaOs,
+  { sharedIpad }: CommandTarget,
+): TargetFault | undefined {
+  if (sharedipad?.mode === 'forbidden' && sharedIpad === true) {
+    return { rule: 'platform', detail: 'does not exist on a Shared iPad' };
+  }
+  if (sharedipad?.mode !== 'required' || sharedIpad !== false) return undefined;
+  return { rule: 'platform', detail: 'exists on a Shared iPad only' };
+}
+
+function channelFault(
+  os: SchemaOs,
+  { channel }: CommandTarget,
+  platform: Platform,
+): TargetFault | undefined {
+  if (channel === undefined) return undefined;
+  const [own, other] = channel === 'user' ? ['users', 'devices'] : ['devices', 'users'];
+  return hasChannel(os, channel, platform)
+    ? undefined
+    : { rule: 'channel', detail: `is for ${other}, not for ${own}` };
+}
+
+function hasChannel(os: SchemaOs, channel: 'device' | 'user', platform: Platform): boolean {
+  // iOS has users only on Shared iPad; everything else there is the device channel.
+  if (platform !== 'macOS') return channel === 'device' || os.sharedipad?.userchannel === true;
+  return (channel === 'user' ? os.userchannel : os.devicechannel) !== false;
+}
+
+function hardwareFaults(requestType: string, { appleSilicon }: CommandTarget): TargetFault[] {
+  if (appleSilicon === false && APPLE_SILICON_ONLY.has(requestType)) {
+    return [{ rule: 'platform', detail: 'needs a Mac with Apple silicon' }];
+  }
+  if (appleSilicon !== true || !INTEL_ONLY.has(requestType)) return [];
+  return [{ rule: 'platform', detail: 'needs a Mac with an Intel processor' }];
 }
 
 function compareVersions(left: string, right: string): number {

@@ -7,6 +7,8 @@ export interface SchemaOs {
   deprecated?: string;
   removed?: string;
   supervised?: boolean;
+  /** Only after Automated Device Enrollment. */
+  requiresdep?: boolean;
   devicechannel?: boolean;
   userchannel?: boolean;
   sharedipad?: { mode?: string; devicechannel?: boolean; userchannel?: boolean };

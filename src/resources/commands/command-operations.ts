@@ -39,7 +39,7 @@ export function requireRights(
 export async function createCommand(
   operation: CreateOperation<CommandServices>,
 ): Promise<WriteResult> {
-  const { trx, services, context, toOne } = operation;
+  const { trx, services, context, toOne, flags } = operation;
   const { request_type, parameters, after, expires_at, priority, ttl } =
     operation.attributes as Record<string, unknown>;
   const asked: RequestedCommand = {
@@ -47,7 +47,11 @@ export async function createCommand(
     parameters: (parameters ?? {}) as JsonObject,
   };
   requireRights(services, context, asked);
-  const input: EnqueueInput = { ...asked, deviceId: Number(toOne.device) };
+  const isForced = flags.has('force');
+  if (isForced && context.actor.role !== 'admin') {
+    throw new AppError('forbidden', 403, 'to force a command needs the role admin');
+  }
+  const input: EnqueueInput = { ...asked, isForced, deviceId: Number(toOne.device) };
   if (typeof toOne.user === 'number') input.userId = toOne.user;
   if (after instanceof Date) input.after = after;
   if (expires_at instanceof Date) input.expiresAt = expires_at;

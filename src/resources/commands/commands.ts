@@ -29,6 +29,10 @@ export const COMMAND_STATUSES = [
   'Cancelled',
 ] as const;
 
+const FORCE =
+  "Queues the command also where Apple's schema says that the device does not take it. Needs the role " +
+  "admin. On a person's own device it changes nothing.";
+
 export const commands = defineResource<CommandServices>({
   type: 'commands',
   path: '/commands',
@@ -65,6 +69,7 @@ export const commands = defineResource<CommandServices>({
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
   },
   operations: { create: createCommand, update: updateCommand, delete: removeCommand },
+  createFlags: { force: FORCE },
   prepare: prepareCommands,
   derive: presentCommand,
 });

@@ -146,9 +146,9 @@ describe("checking commands against Apple's schema", () => {
     expect(faultsOf('DeviceInformation', { Queries: ['UDID', 'OSVersion'] })).toEqual([]);
     expect(faultsOf('CertificateList', null)).toEqual([]);
     expect(faultsOf('ShutDownDevice', {})).toEqual([]);
-    expect(requestTypes()).toHaveLength(66);
+    expect(requestTypes()).toHaveLength(68);
     const bare = requestTypes().filter((type) => validateCommand(type, {}).length === 0);
-    expect(bare).toHaveLength(41);
+    expect(bare).toHaveLength(42);
   });
 
   it('accepts a captured command', () => {

@@ -1,4 +1,8 @@
-import { commandAllowed, queriesFor } from '../../../src/protocol/apple/command-schema.js';
+import {
+  commandAllowed,
+  queriesFor,
+  targetFaults,
+} from '../../../src/protocol/apple/command-schema.js';
 
 describe('checking whether a command is allowed for a target', () => {
   it.each<[string, Parameters<typeof commandAllowed>[1]]>([
@@ -33,6 +37,73 @@ describe('checking whether a command is allowed for a target', () => {
   });
 });
 
+describe('the reasons why a target cannot take a command', () => {
+  it.each<[string, Parameters<typeof targetFaults>[1], [string, string][]]>([
+    [
+      'ClearPasscode',
+      { platform: 'macOS', osVersion: '15.0', supervised: false },
+      [['platform', 'does not exist on macOS']],
+    ],
+    [
+      'ScheduleOSUpdate',
+      { platform: 'iOS', osVersion: '27.0' },
+      [['os_version', 'was removed with iOS 27.0, and the device runs 27.0']],
+    ],
+    [
+      'EnableLostMode',
+      { platform: 'iOS', osVersion: '9.2.1', supervised: false, userEnrollment: true },
+      [
+        ['os_version', 'needs iOS 9.3, and the device runs 9.2.1'],
+        ['supervision', 'needs a supervised device'],
+        ['enrollment', 'is not for a user enrollment'],
+      ],
+    ],
+    [
+      'AccountConfiguration',
+      { platform: 'macOS', automated: false },
+      [['enrollment', 'needs Automated Device Enrollment']],
+    ],
+    [
+      'UserList',
+      { platform: 'iOS', sharedIpad: false },
+      [['platform', 'exists on a Shared iPad only']],
+    ],
+    [
+      'ClearPasscode',
+      { platform: 'iOS', sharedIpad: true },
+      [['platform', 'does not exist on a Shared iPad']],
+    ],
+    [
+      'ActiveNSExtensions',
+      { platform: 'macOS', channel: 'device' },
+      [['channel', 'is for users, not for devices']],
+    ],
+    [
+      'SetRecoveryLock',
+      { platform: 'macOS', appleSilicon: false },
+      [['platform', 'needs a Mac with Apple silicon']],
+    ],
+    [
+      'SetFirmwarePassword',
+      { platform: 'macOS', appleSilicon: true },
+      [['platform', 'needs a Mac with an Intel processor']],
+    ],
+  ])('are listed for %s on %j', (requestType, target, reasons) => {
+    expect(targetFaults(requestType, target)).toEqual(
+      reasons.map(([rule, detail]) => ({ rule, detail })),
+    );
+  });
+
+  it.each<[string, Parameters<typeof targetFaults>[1]]>([
+    ['ScheduleOSUpdate', { platform: 'iOS', osVersion: '26.4' }],
+    ['EnableLostMode', { platform: 'iOS' }],
+    ['SetRecoveryLock', { platform: 'macOS', osVersion: '14.0' }],
+    ['EraseDevice', { osVersion: '1.0', supervised: false }],
+  ])('are none for %s on %j', (requestType, target) => {
+    expect(targetFaults(requestType, target)).toEqual([]);
+  });
+});
+
 describe('choosing the DeviceInformation queries', () => {
   it('asks what iOS and macOS have in common while the platform is unknown', () => {
     expect(queriesFor()).toEqual([
@@ -58,6 +129,7 @@ describe('choosing the DeviceInformation queries', () => {
       'IsSupervised',
       'IsActivationLockEnabled',
       'PushToken',
+      'TimeZone',
       'BluetoothMAC',
       'WiFiMAC',
       'SoftwareUpdateDeviceID',

@@ -1,5 +1,9 @@
 import type { Role } from '../../../jsonapi/context.js';
-import type { Registry, ResourceDefinition } from '../../../jsonapi/definition/definition.js';
+import {
+  createFlagsOf,
+  type Registry,
+  type ResourceDefinition,
+} from '../../../jsonapi/definition/definition.js';
 import type { Method } from '../../../jsonapi/operations/endpoints.js';
 import type { Schema } from '../../api-route.js';
 import { createExampleName } from '../examples/examples.js';
@@ -52,9 +56,9 @@ export function documentParameters({ type, relationships }: ResourceDefinition):
   return [...(hasRelations ? [`${type}_include`] : []), 'fields'].map(parameterRef);
 }
 
-/** What says how it is written. */
-export function writeParameters({ type, writeFlags = {} }: ResourceDefinition): Schema[] {
-  return Object.keys(writeFlags).map((name) => parameterRef(`${type}_${name}`));
+/** What says how it is written, by its flags. */
+export function writeParameters(type: string, flags: Record<string, string> = {}): Schema[] {
+  return Object.keys(flags).map((name) => parameterRef(`${type}_${name}`));
 }
 
 /** What says how it is deleted. */
@@ -96,7 +100,7 @@ function createOperation(subject: Collection, { role, registry }: OperationPlace
     parameters: [
       ...pathParameters(subject),
       ...documentParameters(definition),
-      ...writeParameters(definition),
+      ...writeParameters(type, createFlagsOf(definition)),
       parameterRef('idempotency_key'),
     ],
     requestBody: bodyRef(

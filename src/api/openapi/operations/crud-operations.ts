@@ -78,7 +78,7 @@ function updateOperation({ definition }: Item, { role }: OperationPlace): Operat
     parameters: [
       parameterRef('id'),
       ...documentParameters(definition),
-      ...writeParameters(definition),
+      ...writeParameters(type, definition.writeFlags),
       parameterRef('idempotency_key'),
       parameterRef('if_match'),
     ],

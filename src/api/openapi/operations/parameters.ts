@@ -1,5 +1,6 @@
 import type { Attribute } from '../../../jsonapi/definition/attributes.js';
 import {
+  createFlagsOf,
   type Registry,
   type ResourceDefinition,
   relatedDefinition,
@@ -149,8 +150,10 @@ export function resourceParameters(definition: ResourceDefinition, registry: Reg
   };
 }
 
-function flagParameters({ type, writeFlags, deleteFlags }: ResourceDefinition): Schemas {
-  return { ...flagsBelow(type, writeFlags), ...flagsBelow(`${type}_delete`, deleteFlags) };
+function flagParameters(definition: ResourceDefinition): Schemas {
+  const { type, deleteFlags } = definition;
+  const written = flagsBelow(type, createFlagsOf(definition));
+  return { ...written, ...flagsBelow(`${type}_delete`, deleteFlags) };
 }
 
 function flagsBelow(prefix: string, flags: Record<string, string> = {}): Schemas {

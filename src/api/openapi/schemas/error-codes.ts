@@ -58,6 +58,8 @@ const STATUSES: Record<ErrorCode, number[]> = {
   unsupported_media_type: [415],
   validation_failed: [422],
   unsupported_on_platform: [422],
+  unsupported_on_os_version: [422],
+  not_supervised: [422],
   forbidden_by_enrollment: [422],
   too_many_requests: [429],
   unavailable: [503],

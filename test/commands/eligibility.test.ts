@@ -1,0 +1,126 @@
+import { createToken } from '../../src/auth/api-tokens.js';
+import type { RequestContext } from '../../src/jsonapi/context.js';
+import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
+
+const CONTEXT: RequestContext = {
+  requestId: 'request-7',
+  actor: { name: 'root', role: 'admin' },
+  sourceAddress: '192.0.2.1',
+};
+
+let app: TestApp;
+let operator: string;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  operator = (await createToken(app.db, { name: 'shift', role: 'operator' }, CONTEXT)).token;
+});
+afterAll(() => app.stop());
+beforeEach(() => app.db.knex('devices').delete());
+
+async function addDevice(columns: Record<string, unknown>): Promise<number> {
+  const usual = { enrollment_state: 'enrolled', is_enrolled: true };
+  const [{ id }] = await app.db.knex('devices').insert({ ...usual, ...columns }, 'id');
+  return Number(id);
+}
+
+async function queue(
+  id: number,
+  type: string,
+  { query = '', token = undefined as string | undefined } = {},
+) {
+  const document = commandDocument(id, type);
+  const { status, body } = await adminApi(app, token).post(`/commands${query}`, document);
+  const errors = body.errors as { code: string; detail: string; source: object }[] | undefined;
+  return { status, errors: errors?.map(({ code, detail, source }) => ({ code, detail, source })) };
+}
+
+const source = { pointer: '/data/attributes/request_type' };
+
+describe('a command that the device cannot take', () => {
+  it('is refused with every reason', async () => {
+    const id = await addDevice({ platform: 'iOS', os_version: '9.2', is_supervised: false });
+    expect(await queue(id, 'DisableLostMode')).toEqual({
+      status: 422,
+      errors: [
+        {
+          code: 'unsupported_on_os_version',
+          detail: `DisableLostMode needs iOS 9.3, and the device runs 9.2 (device ${id})`,
+          source,
+        },
+        {
+          code: 'not_supervised',
+          detail: `DisableLostMode needs a supervised device (device ${id})`,
+          source,
+        },
+      ],
+    });
+    expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
+  });
+
+  it('is refused where its system has lost it, with what replaces it', async () => {
+    const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
+    const refused = await queue(id, 'OSUpdateStatus');
+    expect(refused.status).toBe(422);
+    expect(refused.errors?.[0]).toEqual({
+      code: 'unsupported_on_os_version',
+      detail:
+        `OSUpdateStatus was removed with macOS 27.0, and the device runs 27.0 (device ${id}); the ` +
+        'declaration com.apple.configuration.softwareupdate.enforcement.specific enforces an update there',
+      source,
+    });
+  });
+
+  it('is queued all the same when an admin forces it, and the audit trail says so', async () => {
+    const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
+    expect((await queue(id, 'OSUpdateStatus', { query: '?force=true' })).status).toBe(201);
+    const [event] = await app.db
+      .knex('audit_events')
+      .where({ action: 'commands.create' })
+      .orderBy('id', 'desc')
+      .limit(1);
+    expect(event.details).toMatchObject({ parameters: ['force'] });
+  });
+
+  it('cannot be forced by an operator', async () => {
+    const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
+    const refused = await queue(id, 'OSUpdateStatus', { query: '?force=true', token: operator });
+    expect(refused).toMatchObject({
+      status: 403,
+      errors: [{ code: 'forbidden', detail: 'to force a command needs the role admin' }],
+    });
+  });
+
+  it("cannot be forced on a person's own device", async () => {
+    const id = await addDevice({ platform: 'iOS', enrollment_type: 'user' });
+    const refused = await queue(id, 'RestartDevice', { query: '?force=true' });
+    expect([refused.status, refused.errors?.map(({ code }) => code)]).toEqual([
+      422,
+      ['forbidden_by_enrollment'],
+    ]);
+  });
+});
+
+describe('a command for a device that has reported little', () => {
+  it.each([{}, { platform: 'iOS' }, { platform: 'macOS', os_version: 'beta' }])(
+    'is queued for %j: what is not known excludes nothing',
+    async (columns) => {
+      const id = await addDevice(columns);
+      expect((await queue(id, 'OSUpdateStatus')).status).toBe(201);
+    },
+  );
+});
+
+describe('the parameter force', () => {
+  it('is none of a change', async () => {
+    const id = await addDevice({ platform: 'iOS' });
+    const made = await adminApi(app).post('/commands', commandDocument(id, 'ProfileList'));
+    const commandId = made.body.data.id;
+    const data = { type: 'commands', id: commandId, attributes: { priority: 5 } };
+    const changed = await adminApi(app).patch(`/commands/${commandId}?force=true`, { data });
+    expect([changed.status, changed.body.errors?.[0].source]).toEqual([
+      400,
+      { parameter: 'force' },
+    ]);
+  });
+});
