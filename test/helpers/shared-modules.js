@@ -20,8 +20,9 @@ const SHARED_GLOBALS = [
   'TypeError',
 ];
 
-/** A test file that turns the clock, or changes its environment, needs sources in its own world. */
-const NEEDS_OWN_SOURCES = /useFakeTimers|helpers\/clock|spyOn\(|process\.env\.\w+ = /;
+/** A test file that turns the clock, changes its environment or spies on a class loads its own. */
+const NEEDS_OWN_SOURCES =
+  /useFakeTimers|helpers\/clock|spyOn\((?:[A-Z]|global)|process\.env\.\w+ = /;
 
 /**
  * Where jest keeps which test runs. Its own storage follows each promise, which costs Node 20 a tenth of
