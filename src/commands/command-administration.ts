@@ -101,7 +101,7 @@ export class CommandAdministration {
     const isForUser = userId !== undefined;
     requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
     if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
-    const command = { userId, requestType, parameters: value, options };
+    const command = { userId, requestType, parameters: value, isForced, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 

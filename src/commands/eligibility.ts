@@ -1,5 +1,9 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { type DeviceTarget, findUserTarget } from '../db/devices/device-repository.js';
+import {
+  type DeviceTarget,
+  type EligibilityFacts,
+  findUserTarget,
+} from '../db/devices/device-repository.js';
 import { AppError, type ErrorCode, notFound, validationError } from '../errors.js';
 import {
   type CommandTarget,
@@ -39,7 +43,7 @@ export interface EligibilityOptions {
 
 /** Every reason why the device is not eligible for the command. A fact it has not reported excludes none. */
 export function eligibilityFaults(
-  target: DeviceTarget,
+  target: EligibilityFacts,
   requestType: string,
   { isForUser = false, isForced = false }: EligibilityOptions = {},
 ): CommandFault[] {
@@ -66,7 +70,7 @@ export function requireEligible(
 
 function describe(
   { rule, detail }: TargetFault,
-  { id, platform }: DeviceTarget,
+  { id, platform }: EligibilityFacts,
   requestType: string,
 ): CommandFault {
   const isOfPlatform = rule === 'platform' && detail === `does not exist on ${platform}`;
@@ -77,7 +81,7 @@ function describe(
 }
 
 /** A user enrollment is not among the facts: `enrollmentFault` has the reason. */
-function commandTarget(target: DeviceTarget): CommandTarget {
+function commandTarget(target: EligibilityFacts): CommandTarget {
   return {
     platform: platformNamed(target.platform),
     osVersion: target.os_version ?? undefined,
@@ -117,7 +121,7 @@ export async function requireEligibleUser(
 export function isUserEnrollment({
   enrollment_type,
   enrollment_method,
-}: Pick<DeviceTarget, 'enrollment_type' | 'enrollment_method'>): boolean {
+}: Pick<EligibilityFacts, 'enrollment_type' | 'enrollment_method'>): boolean {
   return enrollment_type === 'user' || enrollment_method === 'account_user';
 }
 
@@ -128,7 +132,7 @@ const WITHHELD = new Set(['EraseDevice', 'DeviceLock', 'ClearPasscode']);
 const PLATFORMS: readonly Platform[] = ['iOS', 'macOS', 'visionOS'];
 
 /** For an unknown platform: only what user enrollment forbids on every platform. */
-function enrollmentFault(target: DeviceTarget, requestType: string): string | undefined {
+function enrollmentFault(target: EligibilityFacts, requestType: string): string | undefined {
   if (!isUserEnrollment(target)) return undefined;
   const platform = platformNamed(target.platform);
   const possible = (platform === undefined ? PLATFORMS : [platform]).filter((each) =>

@@ -37,6 +37,8 @@ export interface QueuedCommand {
   userId?: number | undefined;
   requestType: string;
   parameters: PlistDict;
+  /** Not checked again when it is offered. */
+  isForced?: boolean | undefined;
   options?: QueueOptions | undefined;
 }
 
@@ -144,7 +146,7 @@ export class CommandQueue {
   }
 
   private toRow(deviceId: number, command: QueuedCommand): NewCommand {
-    const { userId, requestType, parameters, options = {} } = command;
+    const { userId, requestType, parameters, isForced, options = {} } = command;
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
     const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
@@ -154,6 +156,7 @@ export class CommandQueue {
       request_type: requestType,
       payload,
       device_user_id: userId ?? null,
+      is_forced: isForced,
       after: options.after,
       expires_at: options.expiresAt,
       priority: options.priority,

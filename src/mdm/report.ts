@@ -1,6 +1,11 @@
+import { eligibilityFaults } from '../commands/eligibility.js';
 import { openPayload, sealReport } from '../commands/payload.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
-import { expireExhausted, recordUnknownReport } from '../db/device-path/report-exceptions.js';
+import {
+  expireExhausted,
+  recordUnknownReport,
+  withdrawIneligible,
+} from '../db/device-path/report-exceptions.js';
 import type { ExchangeResult, IncomingReport } from '../db/device-path/report-exchange.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import { checkCaller, ENROLLED } from './check-caller.js';
@@ -26,8 +31,7 @@ export async function answerReport(
   if (deviceId === undefined) return UNRECOGNIZED;
   if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
   await applySideEffects(report, { answer, deviceId, identity }, services);
-  if (answer.isNextExhausted) return offerAfterExpiry(incoming, deviceId, services);
-  return toAnswer(answer, services);
+  return offerNext(incoming, answer, services);
 }
 
 function toIncoming(
@@ -92,21 +96,48 @@ async function recordUnknown(
   logger.info({ deviceId, commandUuid, status }, 'report for an unknown or finished command');
 }
 
-function toAnswer({ next }: ExchangeResult, { box }: MdmServices): Answer {
-  return next === null ? EMPTY : { kind: 'plist', body: openPayload(box, next) };
-}
+/** A command that can't be sent ends here; there are fewer types of commands than this. */
+const MOST_ENDED = 100;
 
-/** The next command has used up its offers: expires it and answers with the one after it. */
-async function offerAfterExpiry(
+/**
+ * Answers with the next command that the device can still take. One that has used up its offers expires
+ * before, and one that the device is no longer eligible for is cancelled.
+ */
+async function offerNext(
   incoming: IncomingReport,
-  deviceId: number,
+  first: ExchangeResult,
   services: MdmServices,
 ): Promise<Answer> {
-  await expireExhausted(services.db, deviceId, incoming.userKey);
-  services.logger.warn(
-    { deviceId, userKey: incoming.userKey },
-    'a command was offered as often as its ttl allows and never answered',
-  );
   const again = { ...incoming, commandUuid: null, errorChain: null, result: null };
-  return toAnswer(await services.reportExchange.exchange(again), services);
+  let answer = first;
+  for (let ended = 0; ended < MOST_ENDED; ended += 1) {
+    if (!(await endUnsendable(incoming, answer, services))) break;
+    answer = await services.reportExchange.exchange(again);
+  }
+  const { next } = answer;
+  return next === null ? EMPTY : { kind: 'plist', body: openPayload(services.box, next) };
+}
+
+/** Whether the next command could not be sent; it has its final status then. */
+async function endUnsendable(
+  { userKey }: IncomingReport,
+  { deviceId, next, isNextExhausted }: ExchangeResult,
+  { db, logger }: MdmServices,
+): Promise<boolean> {
+  if (deviceId === null) return false;
+  if (isNextExhausted) {
+    await expireExhausted(db, deviceId, userKey);
+    const text = 'a command was offered as often as its ttl allows and never answered';
+    logger.warn({ deviceId, userKey }, text);
+    return true;
+  }
+  if (next === null) return false;
+  const { uuid, requestType, isForced, device } = next;
+  const isForUser = userKey !== undefined;
+  const faults = eligibilityFaults(device, requestType, { isForUser, isForced });
+  if (faults.length === 0) return false;
+  const reason = `not_eligible_any_more: ${faults.map(({ detail }) => detail).join('; ')}`;
+  await withdrawIneligible(db, { deviceId, userKey, requestType, uuid, reason });
+  logger.info({ deviceId, userKey, requestType, reason }, 'a command is no longer possible');
+  return true;
 }

@@ -79,6 +79,7 @@ async function expectRows(
     payload: PAYLOAD,
     result: bytes,
     needs_handling: false,
+    is_forced: false,
     ttl: status === 'NotNow' ? 5 : 4,
     queued_at: expect.any(Date),
     sent_at: expect.any(Date),

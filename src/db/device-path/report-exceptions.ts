@@ -17,6 +17,33 @@ export async function expireExhausted(
   await runStatement(db, EXPIRE, [deviceId, userKey]);
 }
 
+// The last claim took the row's former sent_at; a command never sent before has none.
+const WITHDRAW = {
+  name: 'withdraw_ineligible',
+  text: `
+update commands c set status = 'Cancelled', reason = $4,
+  attempts = case when c.uuid = $5 then c.attempts - 1 else c.attempts end,
+  sent_at = case when c.uuid = $5 and c.attempts <= 1 then null else c.sent_at end
+where c.device_id = $1 and c.is_pending and c.request_type = $3 and (c.uuid = $5 or not c.is_forced)
+  and lower($2) is not distinct from (
+    select lower(u.user_key) from device_users u where u.id = c.device_user_id)`,
+};
+
+export interface IneligibleCommand {
+  deviceId: number;
+  userKey: string | undefined;
+  requestType: string;
+  /** The one that was just claimed, and is not sent now. */
+  uuid: string;
+  reason: string;
+}
+
+/** Cancels the claimed command, and all of its type that wait for this device or this user of it. */
+export async function withdrawIneligible(db: Database, command: IneligibleCommand): Promise<void> {
+  const { deviceId, userKey = null, requestType, reason, uuid } = command;
+  await runStatement(db, WITHDRAW, [deviceId, userKey, requestType, reason, uuid]);
+}
+
 export interface UnknownReport {
   deviceId: number;
   userKey: string | null;

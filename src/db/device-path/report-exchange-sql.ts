@@ -33,6 +33,20 @@ const USER: Channel = {
 )`,
 };
 
+/** What `EligibilityFacts` has of a device. */
+const FACTS = [
+  'enrollment_type',
+  'enrollment_method',
+  'platform',
+  'os_version',
+  'is_supervised',
+  'enrolled_via_dep',
+  'is_multi_user',
+  'is_apple_silicon',
+];
+const FACT_COLUMNS = FACTS.map((name) => `d.${name}`).join(', ');
+const FACT_MEMBERS = FACTS.map((name) => `'${name}', l.${name}`).join(', ');
+
 const NAMES = 'fingerprint, device_key, status, uuid, error_chain, result';
 
 function many({ parameter: { many: type, name } }: Channel): string {
@@ -52,13 +66,15 @@ function one({ parameter: { one: type, name } }: Channel): string {
  * channel sees the commands of the other.
  *
  * A device begins with Idle; its further messages report commands. A command answered NotNow is offered
- * again at an Idle, and a command of the last priority is only sent once there is no such command.
+ * again at an Idle, and a command of the last priority is only sent once there is no such command. With
+ * the command come the facts of the device, for the check that it can still take it.
  */
 function exchangeSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
   return `
 with sender as (
   select q.*, i.state as pin_state, d.id as device_id, d.enrollment_state,
-    lower(coalesce(d.udid, d.enrollment_id)) = q.device_key as is_same_device${columns}
+    lower(coalesce(d.udid, d.enrollment_id)) = q.device_key as is_same_device,
+    ${FACT_COLUMNS}${columns}
   from ${source}
   left join device_identities i on i.fingerprint = q.fingerprint
   left join devices d on d.id = i.device_id
@@ -100,13 +116,15 @@ with sender as (
 ), sent as (
   update commands c set
     status = 'Sent', sent_at = now(), attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
-  from next n
+  from next n join live l using (ord)
   where c.id = n.id and not n.exhausted
-  returning n.ord, c.uuid, c.payload
+  returning n.ord, c.uuid, c.payload, c.request_type, c.is_forced,
+    json_build_object('id', l.device_id, ${FACT_MEMBERS}) as facts
 )${more}
 select sender.pin_state, sender.device_id, sender.enrollment_state, sender.is_same_device,
   reported.id as reported_id, reported.request_type as reported_type, reported.needs_handling,
-  sent.uuid as next_uuid, sent.payload as next_payload, next.exhausted
+  sent.uuid as next_uuid, sent.payload as next_payload, sent.request_type as next_type,
+  sent.is_forced as next_forced, sent.facts as next_facts, next.exhausted
 from sender
 left join reported using (ord)
 left join next using (ord)

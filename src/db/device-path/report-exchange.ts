@@ -1,4 +1,5 @@
 import { type Database, runStatement } from '../connection/database.js';
+import type { EligibilityFacts } from '../devices/device-repository.js';
 import type { PinState } from '../pki/identity-revocation.js';
 import { MicroBatcher } from './micro-batcher.js';
 import { EXCHANGE } from './report-exchange-sql.js';
@@ -32,11 +33,21 @@ export interface Caller {
   isSameDevice: boolean;
 }
 
+/** A command to send, and the facts that its device must still fit. */
+export interface NextCommand {
+  uuid: string;
+  payload: Buffer;
+  requestType: string;
+  /** An admin queued it although the device does not fit. */
+  isForced: boolean;
+  device: EligibilityFacts;
+}
+
 export interface ExchangeResult extends Caller {
   /** The command that the report answered; null when it named none that waits for an answer. */
   reported: { id: number; requestType: string; needsHandling: boolean } | null;
-  /** Payload of the next command, now marked Sent. */
-  next: { uuid: string; payload: Buffer } | null;
+  /** The next command, now marked Sent. */
+  next: NextCommand | null;
   /** The next command has no offers left: expire it, then call `exchange` again. */
   isNextExhausted: boolean;
 }
@@ -51,6 +62,9 @@ interface ExchangeRow {
   needs_handling: boolean | null;
   next_uuid: string | null;
   next_payload: Buffer | null;
+  next_type: string | null;
+  next_forced: boolean | null;
+  next_facts: EligibilityFacts | null;
   exhausted: boolean | null;
 }
 
@@ -147,10 +161,18 @@ function toResult(row: ExchangeRow): ExchangeResult {
             requestType: row.reported_type ?? '',
             needsHandling: row.needs_handling === true,
           },
-    next:
-      row.next_uuid === null || row.next_payload === null
-        ? null
-        : { uuid: row.next_uuid, payload: row.next_payload },
+    next: nextOf(row),
     isNextExhausted: row.exhausted === true,
   };
+}
+
+function nextOf(row: ExchangeRow): NextCommand | null {
+  const {
+    next_uuid: uuid,
+    next_payload: payload,
+    next_type: requestType,
+    next_facts: device,
+  } = row;
+  if (uuid === null || payload === null || requestType === null || device === null) return null;
+  return { uuid, payload, requestType, isForced: row.next_forced === true, device };
 }

@@ -16,6 +16,7 @@ export interface NewCommand {
   device_user_id?: number | null;
   request_type: string;
   payload: Buffer;
+  is_forced?: boolean | undefined;
   priority?: number | undefined;
   ttl?: number | undefined;
   after?: Date | null | undefined;

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 
-/** The device facts that the command queue needs. */
 /** What decides which commands make up the inventory of a device. */
 export interface InventoryTarget {
   id: number;
@@ -14,12 +13,21 @@ export interface InventoryTarget {
   is_supervised: boolean | null;
 }
 
-/** What decides which commands a device may be sent. */
-export interface DeviceTarget extends InventoryTarget {
+/** The facts that decide which commands a device may be sent; null: not reported. */
+export interface EligibilityFacts {
+  id: number;
+  enrollment_type: string | null;
+  enrollment_method: string | null;
+  platform: string | null;
+  os_version: string | null;
+  is_supervised: boolean | null;
   enrolled_via_dep: boolean | null;
   is_multi_user: boolean | null;
   is_apple_silicon: boolean | null;
 }
+
+/** A device that commands are queued for. */
+export type DeviceTarget = InventoryTarget & EligibilityFacts;
 
 export async function findTarget(
   trx: Knex.Transaction,

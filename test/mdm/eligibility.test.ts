@@ -1,0 +1,99 @@
+import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
+import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
+
+let app: TestApp;
+let device: TestDevice;
+let id: number;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+});
+afterAll(() => app.stop());
+
+beforeEach(async () => {
+  device = await (await createTestDevice(app)).enroll();
+  ({ id } = await app.db.knex('devices').where({ udid: device.udid }).first('id'));
+  await app.db.knex('commands').where({ device_id: id }).delete();
+  await runs('26.4');
+});
+
+/** The device reports another system. */
+function runs(version: string): Promise<number> {
+  const facts = { platform: 'macOS', os_version: version };
+  return app.db.knex('devices').where({ id }).update(facts);
+}
+
+async function queue(type: string, query = ''): Promise<string> {
+  const path = `/commands${query}`;
+  const { status, body } = await adminApi(app).post(path, commandDocument(id, type));
+  expect(status).toBe(201);
+  return body.data.attributes.uuid;
+}
+
+function command(uuid: string) {
+  const columns = ['status', 'reason', 'attempts', 'sent_at'] as const;
+  return app.db
+    .knex('commands')
+    .where({ uuid })
+    .first(...columns);
+}
+
+function reason(type: string): string {
+  return (
+    `not_eligible_any_more: ${type} was removed with macOS 27.0, and the device runs 27.0 (device ${id}); ` +
+    'the declaration com.apple.configuration.softwareupdate.enforcement.specific enforces an update there'
+  );
+}
+
+describe('a command that its device can no longer take', () => {
+  it('is cancelled with the reason, with all of its type, and the next one is sent at once', async () => {
+    const removed = [await queue('OSUpdateStatus'), await queue('ScheduleOSUpdateScan')];
+    const possible = await queue('ProfileList');
+    const sameType = await queue('OSUpdateStatus');
+    await runs('27.0');
+    expect(commandIn(await device.idle())?.uuid).toBe(possible);
+    const cancelled = { status: 'Cancelled', attempts: 0, sent_at: null };
+    expect(await Promise.all([...removed, sameType].map(command))).toEqual([
+      { ...cancelled, reason: reason('OSUpdateStatus') },
+      { ...cancelled, reason: reason('ScheduleOSUpdateScan') },
+      { ...cancelled, reason: reason('OSUpdateStatus') },
+    ]);
+    const lines = app.logLines.filter(({ msg }) => msg === 'a command is no longer possible');
+    expect(lines.map(({ requestType }) => requestType)).toEqual([
+      'OSUpdateStatus',
+      'ScheduleOSUpdateScan',
+    ]);
+  });
+
+  it('is sent all the same when an admin forced it', async () => {
+    const ordinary = await queue('OSUpdateStatus');
+    const forced = await queue('OSUpdateStatus', '?force=true');
+    await runs('27.0');
+    expect(commandIn(await device.idle())?.uuid).toBe(forced);
+    expect((await command(ordinary))?.status).toBe('Cancelled');
+  });
+
+  it('keeps the time at which it was sent before, and a late answer to it counts', async () => {
+    const uuid = await queue('OSUpdateStatus');
+    await device.idle();
+    await device.report(uuid, 'NotNow');
+    await runs('27.0');
+    const reply = await device.idle();
+    expect([reply.status, reply.body.length]).toEqual([200, 0]);
+    expect(await command(uuid)).toEqual({
+      status: 'Cancelled',
+      reason: reason('OSUpdateStatus'),
+      attempts: 1,
+      sent_at: expect.any(Date),
+    });
+    await device.report(uuid);
+    expect(await command(uuid)).toMatchObject({ status: 'Acknowledged', reason: null });
+  });
+
+  it('stays for a device that takes it', async () => {
+    const uuid = await queue('OSUpdateStatus');
+    await runs('26.5');
+    expect(commandIn(await device.idle())?.uuid).toBe(uuid);
+    expect(await command(uuid)).toMatchObject({ status: 'Sent', reason: null, attempts: 1 });
+  });
+});
