@@ -42,7 +42,8 @@ export interface ApiOperation {
   role: Role;
   /** A GET that changes something: HEAD gets 405, a link of another site's page 403. */
   changesState?: boolean;
-  parameters?: ApiParameter[];
+  /** A `$ref` may name one that several operations share. */
+  parameters?: (ApiParameter | Schema)[];
   requestBody?: { required: boolean; content: ApiContent[] };
   answers: ApiAnswer[];
   /** Statuses of error documents beside 401, 403, 406 and 429. */
@@ -57,6 +58,8 @@ export interface ApiRoute {
   /** Below this in place of /api/v1. */
   base?: string;
   path: string;
+  /** Of the parameters in the path that are no ids. */
+  pathSchemas?: Record<string, Schema>;
   methods: Partial<Record<ApiMethod, ApiOperation>>;
 }
 

@@ -1,7 +1,9 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
+import { commandTypesOfDevice } from '../resources/commands/command-types.js';
 import { organization } from '../resources/server/organization.js';
 import { scepConfiguration } from '../resources/server/scep-configuration.js';
 import type { ApiRoute } from './api-route.js';
+import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
 import {
   type AuthorityRotationDeps,
   authorityRotationRoutes,
@@ -32,7 +34,8 @@ import { type ConfigurationDeps, configurationRoutes } from './server/configurat
 import { type DocsDeps, docsRoutes } from './server/docs.js';
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
-export type AdminRouteDeps = DeviceActionDeps &
+export type AdminRouteDeps = CommandTypeDeps &
+  DeviceActionDeps &
   DevicePushDeps &
   DeviceSecretDeps &
   ConfigurationDeps &
@@ -53,12 +56,16 @@ export type AdminRouteDeps = DeviceActionDeps &
 /** Types of which there is one resource each. */
 export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
 
+/** Types whose resources are in memory. */
+export const CATALOGUES = [commandTypesOfDevice] as ResourceDefinition[];
+
 /** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const { api, version, requestTypes } = deps;
   const { registry, basePath } = api;
   const routes = [
     ...deviceActionRoutes(deps),
+    ...commandTypeRoutes(deps),
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...enrollmentApprovalRoutes(deps),
@@ -75,6 +82,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...jobRoutes(deps),
   ];
   const all = [...routes, ...depTokenRoutes(deps)];
-  const docs = { registry, basePath, singletons: SINGLETONS, routes: all, version, requestTypes };
+  const described = { registry, singletons: SINGLETONS, catalogues: CATALOGUES, routes: all };
+  const docs = { ...described, basePath, version, requestTypes };
   return [...routes, ...docsRoutes(docs)];
 }

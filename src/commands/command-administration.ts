@@ -18,6 +18,7 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
+import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
   REQUEST_TYPE_POINTER,
@@ -55,19 +56,6 @@ export interface CommandChanges {
   priority?: number;
   status?: 'Cancelled';
 }
-
-/** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
-const ADMIN_ONLY = new Set([
-  'EraseDevice',
-  'AccountConfiguration',
-  'ActivationLockBypassCode',
-  'ClearActivationLockBypassCode',
-  'RequestUnlockToken',
-  'RotateFileVaultKey',
-  'SetAutoAdminPassword',
-  'SetFirmwarePassword',
-  'SetRecoveryLock',
-]);
 
 const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
 
@@ -158,7 +146,7 @@ export class CommandAdministration {
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {
     const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
-    return ADMIN_ONLY.has(requestType) || hasSecrets(others);
+    return isAdminOnly(requestType) || hasSecrets(others);
   }
 
   presentParameters(

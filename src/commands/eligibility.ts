@@ -58,6 +58,13 @@ export function eligibilityFaults(
   return [...faults, ...found.map((fault) => describe(fault, target, requestType))];
 }
 
+/** Undefined unless the device has left management. */
+export function unenrolledFault({ id, enrollment_state }: DeviceTarget): CommandFault | undefined {
+  if (enrollment_state !== 'unenrolled') return undefined;
+  const detail = `device ${id} has unenrolled; it takes no commands until it enrolls again`;
+  return { code: 'device_unenrolled', detail };
+}
+
 /** AppError 422 with every reason why the device is not eligible; its code is that of the first. */
 export function requireEligible(
   target: DeviceTarget,

@@ -17,10 +17,11 @@ import {
   requestPushes,
   requestUserPushes,
 } from '../db/push/push-enqueue.js';
-import { AppError, notFound, validationError } from '../errors.js';
+import { notFound, validationError } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
-import { isUserEnrollment } from './eligibility.js';
+import { throwFaults } from './change-faults.js';
+import { isUserEnrollment, unenrolledFault } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { prepareCommand } from './payload.js';
 
@@ -63,13 +64,7 @@ export class CommandQueue {
   async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
     const target = await findTarget(trx, deviceId);
     if (target === undefined) throw notFound(`device ${deviceId}`);
-    if (target.enrollment_state === 'unenrolled') {
-      throw new AppError(
-        'device_unenrolled',
-        409,
-        `device ${deviceId} has unenrolled; it takes no commands until it enrolls again`,
-      );
-    }
+    throwFaults([unenrolledFault(target)], { status: 409 });
     return target;
   }
 

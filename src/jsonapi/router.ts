@@ -106,16 +106,17 @@ function allowed({ methods }: Route): string {
 }
 
 function target({ basePath }: ApiContext, req: Request): Pick<ApiRequest, 'id' | 'query' | 'path'> {
-  const start = req.url.indexOf('?');
-  const query = readQuery(start < 0 ? '' : req.url.slice(start));
+  const query = queryOf(req.url);
   const idInPath = req.params.id;
   const id = idInPath === undefined ? 0 : parseId(idInPath);
   if (id === undefined) throw notFound(req.path);
   return { id, query, path: basePath + req.path.replace(/(.)\/$/, '$1') };
 }
 
-/** Strict: URLSearchParams would replace invalid UTF-8 silently. */
-function readQuery(text: string): URLSearchParams {
+/** The query of a URL. Strict: URLSearchParams would replace invalid UTF-8 silently. */
+export function queryOf(url: string): URLSearchParams {
+  const start = url.indexOf('?');
+  const text = start < 0 ? '' : url.slice(start);
   try {
     decodeURIComponent(text);
   } catch {

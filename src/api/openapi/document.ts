@@ -10,7 +10,7 @@ import { bodySchemas, singletonSchemas } from './schemas/body-schemas.js';
 import { commonSchemas } from './schemas/common-schemas.js';
 import { errorResponses, errorSchemas } from './schemas/error-responses.js';
 import { linkageSchemas } from './schemas/linkage-schemas.js';
-import { resourceSchemas } from './schemas/resource-schemas.js';
+import { catalogueSchemas, resourceSchemas } from './schemas/resource-schemas.js';
 import { sharedAnswers, sharedBodies } from './schemas/shared-parts.js';
 import { introduction, tagObjects } from './texts/texts.js';
 
@@ -18,6 +18,8 @@ export interface ApiDocumentSources {
   registry: Registry;
   /** Types of which there is one resource, served by routes of their own. */
   singletons: ResourceDefinition[];
+  /** Types that are in memory, with names for ids. */
+  catalogues: ResourceDefinition[];
   /** All that is no CRUD. */
   routes: ApiRoute[];
   version: string;
@@ -82,7 +84,7 @@ function checkNames(items: [string, Schema][]): void {
 }
 
 function components(
-  { registry, singletons, routes, basePath, requestTypes }: ApiDocumentSources,
+  { registry, singletons, catalogues, routes, basePath, requestTypes }: ApiDocumentSources,
   crud: Route[],
 ): ApiDocument['components'] {
   const definitions = [...registry.values()];
@@ -99,11 +101,13 @@ function components(
       ...merged(written),
       ...linkageSchemas(registry),
       ...Object.assign({}, ...singletons.map(singletonSchemas)),
+      ...Object.assign({}, ...catalogues.map(catalogueSchemas)),
       ...apiBodySchemas(routes),
     },
     parameters: {
       ...commonParameters(registry),
       ...merged((definition) => resourceParameters(definition, registry)),
+      ...Object.assign({}, ...catalogues.map((each) => resourceParameters(each, registry))),
     },
     examples: {
       ...merged((definition) => resourceExamples(definition, basePath)),

@@ -11,6 +11,7 @@ import { createApiDocument } from '../openapi/document.js';
 export interface DocsDeps {
   registry: Registry;
   singletons: ResourceDefinition[];
+  catalogues: ResourceDefinition[];
   /** All other routes that are no CRUD. */
   routes: ApiRoute[];
   basePath: string;

@@ -29,10 +29,8 @@ export interface EligibilityFacts {
 /** A device that commands are queued for. */
 export type DeviceTarget = InventoryTarget & EligibilityFacts;
 
-export async function findTarget(
-  trx: Knex.Transaction,
-  id: number,
-): Promise<DeviceTarget | undefined> {
+/** The device facts that the command queue needs. */
+export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | undefined> {
   return trx<DeviceTarget>('devices')
     .where({ id })
     .select(

@@ -133,6 +133,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   views?: View[];
   /** Documents of one resource are an array of one with `meta.count`, as for certificates. */
   alwaysArray?: boolean;
+  /** Of a catalogue: the attribute whose value is the id in documents and filters. */
+  namedBy?: string;
   /** Converts other forms of a create's body to a JSON:API document; unknown ones pass unchanged. */
   adaptCreate?(body: unknown): unknown;
   /**

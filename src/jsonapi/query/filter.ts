@@ -124,11 +124,17 @@ function asList(rule: Json): Json {
 }
 
 function columnNamed(name: string, { context, definition, parameter }: Place): Column {
-  if (name === 'id') return { name, kind: 'integer', ignoreCase: false };
+  if (name === 'id') return idColumn(definition);
   const attribute = member(definition.attributes, name);
   const column = attribute && columnOf(name, attribute);
   if (column && isReadable(attribute, context.actor)) return column;
   throw invalidParameter(parameter, `${definition.type} can't be filtered by "${name}"`);
+}
+
+function idColumn({ namedBy }: ResourceDefinition): Column {
+  return namedBy === undefined
+    ? { name: 'id', kind: 'integer', ignoreCase: false }
+    : { name: namedBy, label: 'id', kind: 'text', ignoreCase: false };
 }
 
 function parseComparison(rule: Json, column: Column, place: Place): FilterNode {

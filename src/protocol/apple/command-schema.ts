@@ -4,6 +4,7 @@ import { commandItem } from './command-target.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';
 
+export { type CommandDescription, describeCommand } from './command-description.js';
 export {
   type CommandTarget,
   commandAllowed,

@@ -156,7 +156,8 @@ function channelFault(
     : { rule: 'channel', detail: `is for ${other}, not for ${own}` };
 }
 
-function hasChannel(os: SchemaOs, channel: 'device' | 'user', platform: Platform): boolean {
+/** Whether devices or users of the platform take what these attributes are of. */
+export function hasChannel(os: SchemaOs, channel: 'device' | 'user', platform: Platform): boolean {
   // iOS has users only on Shared iPad; everything else there is the device channel.
   if (platform !== 'macOS') return channel === 'device' || os.sharedipad?.userchannel === true;
   return (channel === 'user' ? os.userchannel : os.devicechannel) !== false;
@@ -180,7 +181,7 @@ function compareVersions(left: string, right: string): number {
 }
 
 /** The attributes of a key for a system; inner levels override outer ones. */
-function inherited(
+export function inherited(
   platform: Platform,
   levels: (SchemaSystems | undefined)[],
 ): SchemaOs | undefined {

@@ -67,6 +67,11 @@ export function hasSecrets(value: PlistValue | JsonValue): boolean {
   return members.some(([name, member]) => isSecret(name, member) || hasSecrets(member));
 }
 
+/** Whether values under a key of this name are secret, unless they are booleans. */
+export function isSecretName(name: string): boolean {
+  return SECRET_KEYS.has(name);
+}
+
 /** A copy of a JSON view with every secret replaced by asterisks; the original stays as it is. */
 export function maskSecrets(json: { [key: string]: JsonValue }): { [key: string]: JsonValue };
 export function maskSecrets(json: JsonValue): JsonValue;
@@ -90,5 +95,5 @@ function mapMembers<T>(
 
 /** A boolean, null, or a query name such as PushToken is no secret, whatever its key. */
 function isSecret(name: string, value: unknown): boolean {
-  return SECRET_KEYS.has(name) && typeof value !== 'boolean' && value !== null;
+  return isSecretName(name) && typeof value !== 'boolean' && value !== null;
 }

@@ -6,6 +6,8 @@ export interface SchemaOs {
   introduced?: string;
   deprecated?: string;
   removed?: string;
+  /** Apple's name of an access right; `None` and `n/a`: none is needed. */
+  accessrights?: string;
   supervised?: boolean;
   /** Only after Automated Device Enrollment. */
   requiresdep?: boolean;
@@ -32,6 +34,7 @@ export interface SchemaKey {
   key: string;
   type: SchemaType;
   presence?: 'required' | 'optional';
+  default?: unknown;
   rangelist?: (string | number | boolean)[];
   range?: { min?: number; max?: number };
   repetition?: { min?: number; max?: number };
@@ -44,6 +47,8 @@ export interface SchemaKey {
 
 export interface SchemaItem {
   requestType: string;
+  /** Apple's title. */
+  label?: string;
   os?: SchemaSystems;
   keys?: SchemaKey[];
   response?: SchemaKey[];

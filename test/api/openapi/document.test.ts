@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { version } from '../../../package.json';
 import { ATTRIBUTE_TEXTS } from '../../../src/api/openapi/texts/attribute-texts.js';
-import { SINGLETONS } from '../../../src/api/routes.js';
+import { CATALOGUES, SINGLETONS } from '../../../src/api/routes.js';
 import { ROLES } from '../../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';
@@ -117,7 +117,7 @@ describe('the API document', () => {
       const { properties } = (document.components.schemas?.[schema] ?? {}) as { properties?: Json };
       return (properties ?? {}) as Described;
     };
-    const all = [...(DEFINITIONS as ResourceDefinition[]), ...SINGLETONS];
+    const all = [...(DEFINITIONS as ResourceDefinition[]), ...SINGLETONS, ...CATALOGUES];
     for (const { type, attributes } of all) {
       const texts = ATTRIBUTE_TEXTS[type] ?? {};
       expect([type, new Set(Object.keys(texts))]).toEqual([type, new Set(Object.keys(attributes))]);

@@ -4,8 +4,10 @@ import { answerObject, operationObject } from './operation.js';
 import { parameterRef } from './parameters.js';
 
 /** The Path Item Object of a route that is no CRUD. */
-export function apiPathItem({ path, methods }: ApiRoute): Schema {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => pathParameter(name));
+export function apiPathItem({ path, methods, pathSchemas = {} }: ApiRoute): Schema {
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) =>
+    pathParameter(name, pathSchemas[name]),
+  );
   const operations = Object.entries(methods).map(([method, operation]) => [
     method.toLowerCase(),
     apiOperation(method, operation, inPath),
@@ -13,9 +15,9 @@ export function apiPathItem({ path, methods }: ApiRoute): Schema {
   return Object.fromEntries(operations);
 }
 
-function pathParameter(name: string): Schema {
+function pathParameter(name: string, own?: Schema): Schema {
   if (name === 'id') return parameterRef('id');
-  const schema = { $ref: '#/components/schemas/id' };
+  const schema = own ?? { $ref: '#/components/schemas/id' };
   return { name, in: 'path', required: true, schema };
 }
 

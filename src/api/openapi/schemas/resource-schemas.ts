@@ -24,6 +24,20 @@ export function resourceSchemas(definition: ResourceDefinition): Schemas {
   };
 }
 
+/** The same of a catalogue, whose ids are names and whose resources have no relationships. */
+export function catalogueSchemas(definition: ResourceDefinition): Schemas {
+  const { type } = definition;
+  const properties = {
+    type: typeSchema(type),
+    id: { type: 'string' },
+    attributes: refTo(`${type}_attributes`),
+    links: refTo('resource_links'),
+  };
+  const required = Object.keys(properties);
+  const resource = { type: 'object', properties, required, additionalProperties: false };
+  return { ...resourceSchemas(definition), [`${type}_resource`]: resource };
+}
+
 export function typeSchema(type: string): Schema {
   return { const: type };
 }

@@ -36,6 +36,23 @@ export const MANAGEMENT_TEXTS = {
     manifest_checksums: 'Checksums of the chunks, in order.',
     created_at: 'When it was made.',
   },
+  command_types: {
+    request_type: "Apple's `RequestType`, which is the id, too.",
+    title: "Apple's title.",
+    platforms: 'The platforms that have it, with commas between them.',
+    role: 'The role that queues it. A secret in its parameters needs `admin`, except `Payload` and `UnlockToken`.',
+    is_destructive: 'It removes something, locks or restarts the device, or ends a session.',
+    requirements:
+      'For each platform `introduced`, `deprecated`, `removed`, `supervised`, `automated_enrollment`, ' +
+      '`user_enrollment`, `shared_ipad`, `channels`, `access_right`.',
+    keys:
+      'Of `parameters`: `name`, `type`, `presence`, `default`, `values`, `min`, `max`, `min_items`, ' +
+      '`max_items`, `format`, `is_secret`; `platforms` where they differ from those of the command; ' +
+      '`keys` of a dictionary, `items` of an array, `choices` of a string. A name `ANY` is any name.',
+    response_keys: 'Of the answer, as `keys`.',
+    eligible: 'Whether it may be queued for the device. Only with `device`.',
+    reasons: 'Why not: `code` and `detail` as a 422 gives them. Only with `device`.',
+  },
   commands: {
     uuid: "Apple's `CommandUUID`.",
     request_type: "Apple's `RequestType`.",

@@ -9,6 +9,7 @@ const TAGS: Record<string, string> = {
   available_os_updates: 'Updates that devices have offered.',
   certificates: "The server's own certificates. Documents hold an array, even of one.",
   certificate_signing_requests: 'Requests for certificates, with the key kept here.',
+  command_types: "Apple's commands: their keys, and which devices take them.",
   commands: 'Commands to devices, and their results.',
   configuration: 'Settings of which there is one each.',
   dep_accounts: "Accounts of Apple's device enrollment program.",

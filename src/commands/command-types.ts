@@ -1,0 +1,76 @@
+import type { DeviceTarget } from '../db/devices/device-repository.js';
+import { describeCommand, requestTypes } from '../protocol/apple/command-schema.js';
+import { eligibilityFaults, unenrolledFault } from './eligibility.js';
+
+/** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
+const ADMIN_ONLY = new Set([
+  'EraseDevice',
+  'AccountConfiguration',
+  'ActivationLockBypassCode',
+  'ClearActivationLockBypassCode',
+  'RequestUnlockToken',
+  'RotateFileVaultKey',
+  'SetAutoAdminPassword',
+  'SetFirmwarePassword',
+  'SetRecoveryLock',
+]);
+
+/** Commands after which something of the device is gone, or its user cannot go on. */
+const DESTRUCTIVE = new Set([
+  'ClearPasscode',
+  'ClearRestrictionsPassword',
+  'DeleteUser',
+  'DeviceLock',
+  'EnableLostMode',
+  'EraseDevice',
+  'LogOutUser',
+  'RemoveApplication',
+  'RemoveMedia',
+  'RemoveProfile',
+  'RemoveProvisioningProfile',
+  'RestartDevice',
+  'ShutDownDevice',
+]);
+
+/** One of Apple's commands; `id` is its place in the alphabetical list. */
+export type CommandType = Record<string, unknown> & {
+  id: number;
+  request_type: string;
+};
+
+/** Whether queueing it needs the role admin, whatever its parameters. */
+export function isAdminOnly(requestType: string): boolean {
+  return ADMIN_ONLY.has(requestType);
+}
+
+/** Apple's commands; with a device, whether each may be queued for it and why not. */
+export function commandTypes(device?: DeviceTarget): CommandType[] {
+  return requestTypes().map((requestType, index) => ({
+    ...describe(requestType, index + 1),
+    ...(device && eligibilityOf(device, requestType)),
+  }));
+}
+
+/** The keys of a command's parameters, or of its answer, as Apple's schema has them. */
+export function keysOf(requestType: string, part: 'keys' | 'response'): object[] {
+  return describeCommand(requestType)?.[part] ?? [];
+}
+
+function describe(requestType: string, id: number): CommandType {
+  const { title, platforms = [] } = describeCommand(requestType) ?? {};
+  return {
+    id,
+    request_type: requestType,
+    title,
+    platforms: platforms.map(({ platform }) => platform).join(', '),
+    role: isAdminOnly(requestType) ? 'admin' : 'operator',
+    is_destructive: DESTRUCTIVE.has(requestType),
+    requirements: platforms,
+  };
+}
+
+function eligibilityOf(device: DeviceTarget, requestType: string) {
+  const faults = [unenrolledFault(device), ...eligibilityFaults(device, requestType)];
+  const reasons = faults.filter((fault) => fault !== undefined);
+  return { eligible: reasons.length === 0, reasons };
+}

@@ -1,0 +1,56 @@
+import type { keysOf } from '../../commands/command-types.js';
+import { bool, json, oneOf, text } from '../../jsonapi/definition/attributes.js';
+import {
+  type DeriveSource,
+  defineResource,
+  type ResourceDefinition,
+} from '../../jsonapi/definition/definition.js';
+import type { Row } from '../../jsonapi/store.js';
+
+export interface CommandTypeServices {
+  keysOf: typeof keysOf;
+}
+
+const read = { write: 'never' } as const;
+const known = { ...read, nullable: false } as const;
+
+const OF_COMMAND = {
+  request_type: text(known),
+  title: text(known),
+  platforms: text(known),
+  role: oneOf(['operator', 'admin'], known),
+  is_destructive: bool(known),
+  requirements: json({ ...known, heavy: true }),
+  keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
+  response_keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
+};
+
+const FOR_DEVICE = { eligible: bool(known), reasons: json(known) };
+
+/** Apple's commands, from its schema: there is no table of them. */
+export const commandTypes = define(OF_COMMAND);
+
+/** The same, with what holds for one device. */
+export const commandTypesOfDevice = define({ ...OF_COMMAND, ...FOR_DEVICE });
+
+function define(attributes: ResourceDefinition['attributes']) {
+  const definition = defineResource<CommandTypeServices>({
+    type: 'command_types',
+    path: '/command_types',
+    table: '',
+    namedBy: 'request_type',
+    access: { read: 'viewer', create: null, update: null, delete: null },
+    attributes,
+    relationships: {},
+    derive,
+  });
+  return { ...definition, namedBy: 'request_type' };
+}
+
+function derive(
+  name: string,
+  { request_type }: Row,
+  { services }: DeriveSource<CommandTypeServices>,
+): unknown {
+  return services.keysOf(String(request_type), name === 'keys' ? 'keys' : 'response');
+}

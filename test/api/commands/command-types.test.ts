@@ -1,0 +1,215 @@
+import { createToken } from '../../../src/auth/api-tokens.js';
+import type { RequestContext } from '../../../src/jsonapi/context.js';
+import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
+import { createOpenApiValidator, type OpenApiValidator } from '../openapi-validator.js';
+
+const CONTEXT: RequestContext = {
+  requestId: 'request-7',
+  actor: { name: 'root', role: 'admin' },
+  sourceAddress: '192.0.2.1',
+};
+const REMOVED = [
+  'AvailableOSUpdates',
+  'OSUpdateStatus',
+  'ScheduleOSUpdate',
+  'ScheduleOSUpdateScan',
+];
+
+let app: TestApp;
+let viewer: string;
+let documented: OpenApiValidator;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  viewer = (await createToken(app.db, { name: 'reader', role: 'viewer' }, CONTEXT)).token;
+  documented = createOpenApiValidator((await adminApi(app).get('/openapi.json')).body);
+});
+afterAll(() => app.stop());
+beforeEach(() => app.db.knex('devices').delete());
+
+/** The answer, which must be as the API document says. */
+async function read(path: string, status = 200) {
+  const { body, headers, ...reply } = await adminApi(app, viewer).get(`/command_types${path}`);
+  const name = /^\/\w/.test(path) ? 'getCommandType' : 'listCommandTypes';
+  const mediaType = headers['content-type'];
+  expect(documented.faultsOfAnswer(name, { status: reply.status, mediaType, body })).toEqual([]);
+  expect([path, reply.status]).toEqual([path, status]);
+  return body;
+}
+
+const idsIn = ({ data }: { data: { id: string }[] }) => data.map(({ id }) => id);
+const url = (parameters: Record<string, string>) => `?${new URLSearchParams(parameters)}`;
+
+async function addDevice(columns: Record<string, unknown>): Promise<number> {
+  const usual = { enrollment_state: 'enrolled', is_enrolled: true };
+  const [{ id }] = await app.db.knex('devices').insert({ ...usual, ...columns }, 'id');
+  return Number(id);
+}
+
+describe('the catalogue of commands', () => {
+  it('lists all 68 by their request types, the keys left out', async () => {
+    const body = await read('?page[size]=100');
+    expect(body.meta).toEqual({ count: 68, total: 68 });
+    expect(body.data[16]).toEqual({
+      type: 'command_types',
+      id: 'DeviceLock',
+      attributes: {
+        request_type: 'DeviceLock',
+        title: 'Device Lock',
+        platforms: 'iOS, macOS, visionOS, watchOS',
+        role: 'operator',
+        is_destructive: true,
+      },
+      links: { self: '/api/v1/command_types/DeviceLock' },
+    });
+  });
+
+  it('shows one command whole', async () => {
+    const { data, links } = await read('/DeviceLock');
+    expect(links).toEqual({ self: '/api/v1/command_types/DeviceLock' });
+    const { requirements, keys, response_keys } = data.attributes;
+    expect(requirements[1]).toEqual({
+      platform: 'macOS',
+      introduced: '10.7',
+      deprecated: null,
+      removed: null,
+      supervised: false,
+      automated_enrollment: false,
+      user_enrollment: 'forbidden',
+      shared_ipad: null,
+      channels: ['device'],
+      access_right: 'AllowPasscodeRemovalAndLock',
+    });
+    expect(keys[2]).toEqual({
+      name: 'PIN',
+      type: 'string',
+      presence: 'optional',
+      is_secret: true,
+      platforms: [{ ...requirements[1], introduced: '10.8' }],
+    });
+    expect(response_keys).toEqual([
+      { name: 'MessageResult', type: 'string', presence: 'optional' },
+    ]);
+  });
+
+  it('shows defaults, values, elements, choices and secrets', async () => {
+    const { data } = await read('/EraseDevice?fields[command_types]=keys');
+    expect(Object.keys(data.attributes)).toEqual(['keys']);
+    const byName = new Map<string, Record<string, unknown>>(
+      data.attributes.keys.map((key: { name: string }) => [key.name, key]),
+    );
+    expect(byName.get('PreserveDataPlan')).toMatchObject({ type: 'boolean', default: false });
+    expect(byName.get('ObliterationBehavior')?.values).toEqual([
+      ...['Default', 'DoNotObliterate', 'ObliterateWithWarning', 'Always'],
+    ]);
+    const { keys } = byName.get('ReturnToService') as { keys: { name: string }[] };
+    expect(keys[1]).toEqual({
+      name: 'WiFiProfileData',
+      type: 'data',
+      presence: 'optional',
+      is_secret: true,
+    });
+    const { attributes } = (await read('/DeviceInformation')).data;
+    const [{ name, items }] = attributes.keys;
+    expect([name, items.length, items[0].choices[0].value]).toEqual(['Queries', 1, 'UDID']);
+  });
+
+  it('pages by number and by cursor', async () => {
+    const second = await read(url({ 'page[size]': '30', 'page[number]': '2' }));
+    expect([second.meta, idsIn(second)[0]]).toEqual([{ count: 30, total: 68 }, 'LOMDeviceRequest']);
+    expect(second.links.last).toBe('/api/v1/command_types?page%5Bsize%5D=30&page%5Bnumber%5D=3');
+    const found: string[] = [];
+    let next: string | null = '/api/v1/command_types?page[after]=&page[size]=25&sort=-title';
+    while (next !== null) {
+      const page = await read(next.slice('/api/v1/command_types'.length));
+      found.push(...idsIn(page));
+      next = page.links.next;
+    }
+    expect([found.length, new Set(found).size, found[0]]).toEqual([68, 68, 'VerifyRecoveryLock']);
+  });
+
+  it('filters, also by the id', async () => {
+    const admins = await read('?filter[role]=admin&page[size]=2&sort=-id');
+    expect([admins.meta.total, idsIn(admins)]).toEqual([
+      9,
+      ['SetRecoveryLock', 'SetFirmwarePassword'],
+    ]);
+    expect(idsIn(await read('?filter[id]=EraseDevice'))).toEqual(['EraseDevice']);
+    const filter = JSON.stringify({ name: 'platforms', op: 'contains', val: 'watchOS' });
+    expect(idsIn(await read(url({ filter, 'page[size]': '3' })))).toEqual([
+      ...['CertificateList', 'ClearPasscode', 'DeclarativeManagement'],
+    ]);
+  });
+
+  it('has the entity tag of its document', async () => {
+    const first = await adminApi(app).get('/command_types/DeviceLock');
+    const tag = String(first.headers.etag);
+    const again = adminApi(app).get('/command_types/DeviceLock').set('If-None-Match', tag);
+    expect([first.status, (await again).status]).toEqual([200, 304]);
+  });
+
+  it.each([
+    ['/Nonsense', 404, 'not_found', undefined],
+    ['/devicelock', 404, 'not_found', undefined],
+    ['?sort=keys', 400, 'invalid_parameter', 'sort'],
+    ['?filter[eligible]=true', 400, 'invalid_parameter', 'filter[eligible]'],
+    ['?nonsense=1', 400, 'invalid_parameter', 'nonsense'],
+    ['?device=one', 400, 'invalid_parameter', 'device'],
+    ['?device=999999999', 404, 'not_found', undefined],
+    ['/DeviceLock?device=999999999', 404, 'not_found', undefined],
+    ['/DeviceLock?page[size]=3', 400, 'invalid_parameter', 'page[size]'],
+    ['?page[size]=1001', 400, 'invalid_parameter', 'page[size]'],
+    ['?page[after]=nonsense', 400, 'invalid_parameter', 'page[after]'],
+    ['?include=devices', 400, 'invalid_parameter', 'include'],
+  ])('refuses %s with %d', async (path, status, code, parameter) => {
+    const { errors } = await read(path, status);
+    expect(errors).toMatchObject([{ code }]);
+    expect(errors[0].source?.parameter).toBe(parameter);
+  });
+
+  it('cannot be written', async () => {
+    const { status, headers } = await adminApi(app).post('/command_types', {});
+    expect([status, headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+});
+
+describe('the catalogue for one device', () => {
+  it('gives the reasons that the refused command gives', async () => {
+    const device = await addDevice({ platform: 'iOS', os_version: '9.2', is_supervised: false });
+    const { data, links } = await read(`/DisableLostMode?device=${device}`);
+    expect(links.self).toBe(`/api/v1/command_types/DisableLostMode?device=${device}`);
+    const { eligible, reasons } = data.attributes;
+    const refused = await adminApi(app).post(
+      '/commands',
+      commandDocument(device, 'DisableLostMode'),
+    );
+    const errors = refused.body.errors as { code: string; detail: string }[];
+    expect([eligible, reasons.length, refused.status]).toEqual([false, 2, 422]);
+    expect(reasons).toEqual(errors.map(({ code, detail }) => ({ code, detail })));
+  });
+
+  it('is filtered by what the device takes', async () => {
+    const device = String(await addDevice({ platform: 'iOS', os_version: '27.0' }));
+    const all = await read(url({ device, 'filter[eligible]': 'false', 'page[size]': '100' }));
+    expect(idsIn(all)).toEqual(expect.arrayContaining(['AvailableOSUpdates', 'SetRecoveryLock']));
+    expect(idsIn(all)).not.toContain('DeviceLock');
+    const filter = JSON.stringify({ name: 'id', op: 'in', val: [...REMOVED, 'DeviceLock'] });
+    const some = await read(url({ device, filter, sort: '-eligible', 'page[size]': '2' }));
+    expect([idsIn(some)[0], some.meta.total]).toEqual(['DeviceLock', 5]);
+    expect(some.links.next).toContain(`device=${device}&`);
+  });
+
+  it('excludes everything after the device has unenrolled', async () => {
+    const device = await addDevice({ platform: 'iOS', enrollment_state: 'unenrolled' });
+    const { data } = await read(`/DeviceLock?device=${device}`);
+    expect(data.attributes).toMatchObject({
+      eligible: false,
+      reasons: [
+        {
+          code: 'device_unenrolled',
+          detail: `device ${device} has unenrolled; it takes no commands until it enrolls again`,
+        },
+      ],
+    });
+  });
+});
