@@ -14,12 +14,13 @@ export interface CommandTypeServices {
 const read = { write: 'never' } as const;
 const known = { ...read, nullable: false } as const;
 
+/** In an order that reads well as a table, where the id says the request type already. */
 const OF_COMMAND = {
-  request_type: text(known),
-  title: text(known),
-  platforms: text(known),
   role: oneOf(['operator', 'admin'], known),
   is_destructive: bool(known),
+  platforms: text(known),
+  title: text(known),
+  request_type: text(known),
   requirements: json({ ...known, heavy: true }),
   keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
   response_keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
