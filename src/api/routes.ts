@@ -1,6 +1,7 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
 import { commandTypesOfDevice } from '../resources/commands/command-types.js';
 import { organization } from '../resources/server/organization.js';
+import { returnToService } from '../resources/server/return-to-service.js';
 import { scepConfiguration } from '../resources/server/scep-configuration.js';
 import type { ApiRoute } from './api-route.js';
 import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
@@ -54,7 +55,11 @@ export type AdminRouteDeps = CommandTypeDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
-export const SINGLETONS = [organization, scepConfiguration] as ResourceDefinition[];
+export const SINGLETONS = [
+  organization,
+  scepConfiguration,
+  returnToService,
+] as ResourceDefinition[];
 
 /** Types whose resources are in memory. */
 export const CATALOGUES = [commandTypesOfDevice] as ResourceDefinition[];

@@ -33,6 +33,7 @@ import {
   type Reader,
 } from './present-command.js';
 import type { CommandQueue, QueueOptions } from './queue.js';
+import { completeErase } from './return-to-service.js';
 import { maskForViewers } from './viewer-mask.js';
 
 /** Writes a result as JSON text in another thread. */
@@ -89,7 +90,11 @@ export class CommandAdministration {
     const isForUser = userId !== undefined;
     requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
     if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
-    const command = { userId, requestType, parameters: value, isForced, options };
+    const isErase = requestType === 'EraseDevice';
+    const complete = isErase
+      ? await completeErase(trx, this.box, { target, parameters: value })
+      : value;
+    const command = { userId, requestType, parameters: complete, isForced, options };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 

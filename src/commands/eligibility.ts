@@ -88,7 +88,7 @@ function describe(
 }
 
 /** A user enrollment is not among the facts: `enrollmentFault` has the reason. */
-function commandTarget(target: EligibilityFacts): CommandTarget {
+export function commandTarget(target: EligibilityFacts): CommandTarget {
   return {
     platform: platformNamed(target.platform),
     osVersion: target.os_version ?? undefined,

@@ -47,7 +47,8 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
 
 /**
  * Appends an event in the caller's transaction, so that change and event are committed together. The
- * only way into the audit trail, except for the statement that replaces an enrollment.
+ * only way into the audit trail, except for statements of the device path: an enrollment that is
+ * replaced, a device that asks to return to service.
  */
 export const writeAudit: AuditWriter = (trx: AuditTransaction, event: AuditEvent) =>
   insertAuditRow(trx, rowOf(event));

@@ -22,6 +22,7 @@ import {
   setBootstrapToken,
 } from './device-tokens.js';
 import { answerGetToken } from './get-token.js';
+import { answerReturnToService } from './return-to-service.js';
 import type { MdmServices } from './services.js';
 import { answerUserCheckIn } from './user-channel.js';
 
@@ -83,6 +84,8 @@ async function answerDevice(
       return setBootstrapToken(message, owner, services);
     case 'GetBootstrapToken':
       return getBootstrapToken(owner, services);
+    case 'ReturnToService':
+      return answerReturnToService(owner, services);
     case 'GetToken':
       return answerGetToken(message, deviceId, services);
     case 'DeclarativeManagement':

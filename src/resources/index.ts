@@ -34,6 +34,7 @@ import { profileVersions } from './profiles/profile-versions.js';
 import { profiles } from './profiles/profiles.js';
 import { auditEvents } from './server/audit-events.js';
 import { type JobServices, jobs } from './server/jobs.js';
+import type { SealingServices } from './server/return-to-service.js';
 import type { ScepServices } from './server/scep-configuration.js';
 
 /** What the operations of the resources call; each resource declares its part. */
@@ -45,6 +46,7 @@ export type ResourceServices = CertificateServices &
   EnrollmentLinkServices &
   EnrollmentUserServices &
   JobServices &
+  SealingServices &
   ScepServices;
 
 /** Every JSON:API resource. A new one needs its file and its line here, nothing else. */

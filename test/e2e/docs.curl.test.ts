@@ -78,9 +78,14 @@ async function verifyAutomatedEnrollment({ stdout, calls }: WalkThroughResult): 
   expect(asked).toEqual([
     // The lab, the certificate, the portal, the token, the profile, its account, the devices.
     ...['GET 200', 'POST 200', 'POST 200', 'POST 201', 'POST 201', 'PATCH 200', 'GET 200'],
+    // The settings of return to service.
+    'PATCH 200',
   ]);
   expect(stdout).toContain('Devices:  3 of 3 enrolled');
-  const funnel = JSON.parse(stdout.slice(stdout.lastIndexOf('{"data":')));
+  expect(stdout).toMatch(/ ReturnToService: Enabled true, WiFiProfileData \d{3} bytes/);
+  const [funnelText = ''] =
+    /\{"data":\{"type":"dep_funnels?".*?"jsonapi":\{[^}]*\}\}/s.exec(stdout) ?? [];
+  const funnel = JSON.parse(funnelText);
   expect(funnel.data.attributes).toMatchObject({
     total: 10,
     assigned_or_beyond: 10,

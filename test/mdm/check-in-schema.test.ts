@@ -33,6 +33,7 @@ const STATUSES: Record<string, [device: number, user: number]> = {
   DeclarativeManagement: [200, 200],
   GetBootstrapToken: [200, 404],
   GetToken: [404, 404],
+  ReturnToService: [403, 404],
   SetBootstrapToken: [200, 404],
   TokenUpdate: [200, 200],
   UserAuthenticate: [410, 410],

@@ -24,6 +24,7 @@ import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotenc
 import { scepWarnings } from '../../pki/authority/external-authority.js';
 import type { ResourceServices } from '../../resources/index.js';
 import { organization } from '../../resources/server/organization.js';
+import { returnToService } from '../../resources/server/return-to-service.js';
 import { scepConfiguration } from '../../resources/server/scep-configuration.js';
 import {
   type ApiOperation,
@@ -49,10 +50,15 @@ interface Setting {
   /** In operationIds. */
   name: string;
   title: string;
+  /** When a change takes effect, and what `meta.warnings` is about. */
+  effect: string;
   onChange?: () => Promise<void>;
   /** What does not work although it is allowed. */
   readWarnings?: (knex: Database['knex']) => Promise<string[]>;
 }
+
+const FOR_ENROLLMENT =
+  'It applies from the next enrollment profile on. `meta.warnings` names what keeps devices from enrolling.';
 
 /** The settings of which there is one each. POST and PATCH alike change what was sent. */
 export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
@@ -61,19 +67,31 @@ export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
     table: 'organizations',
     name: 'Organization',
     title: 'the home organization',
+    effect: FOR_ENROLLMENT,
   };
   const scep: Setting = {
     definition: scepConfiguration,
     table: 'scep_configurations',
     name: 'ScepConfiguration',
     title: 'the SCEP enrollment configuration',
+    effect: FOR_ENROLLMENT,
     onChange: deps.onScepChange,
     readWarnings: scepWarnings,
+  };
+  const returning: Setting = {
+    definition: returnToService,
+    table: 'return_to_service_settings',
+    name: 'ReturnToService',
+    title: 'how devices return to service',
+    effect:
+      'It applies from the next check-in ReturnToService, or the next EraseDevice, on. The profiles ' +
+      'are sealed and never shown.',
   };
   const readHome = readOperation(home, deps);
   return [
     settingRoute(home, deps),
     settingRoute(scep, deps),
+    settingRoute(returning, deps),
     {
       path: '/organization',
       methods: { GET: { ...readHome, operationId: 'getHomeOrganization' } },
@@ -118,13 +136,12 @@ function readOperation(setting: Setting, { db, api }: ConfigurationDeps): ApiOpe
 }
 
 function writeOperation(setting: Setting) {
-  const { definition, title } = setting;
+  const { definition, title, effect } = setting;
   return {
     summary: `Update ${title}`,
     description:
       'The body is a JSON:API document or its attributes alone. Absent attributes stay unchanged, ' +
-      'null restores the default. It applies from the next enrollment profile on. `meta.warnings` ' +
-      'names what keeps devices from enrolling.',
+      `null restores the default. ${effect}`,
     tag: 'configuration',
     role: 'admin' as const,
     requestBody: { required: true, content: jsonContent(writeSchema(definition.type)) },

@@ -4,6 +4,7 @@ import { Fleet, type FleetOptions } from '../../lab/fleet/fleet.js';
 import { isComplete } from '../../lab/fleet/fleet-state.js';
 import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
 import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
+import { isPlistDict } from '../../protocol/plist/plist.js';
 import { httpUrl, probability, seconds, UsageError, wholeNumber } from '../options.js';
 import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
 
@@ -14,6 +15,8 @@ export interface SimulateOptions extends WayOptions {
   user?: boolean;
   /** Stay in Setup Assistant until the server says DeviceConfigured. */
   awaitConfiguration?: boolean;
+  /** Ask how to return to service, and print the answer. */
+  returnToService?: boolean;
   /** Path of a PEM file with CAs to trust for https. */
   ca?: string;
   /** Probability from 0 to 1. */
@@ -39,6 +42,7 @@ const TTY_INTERVAL_MS = 100;
 async function toFleetOptions(
   options: SimulateOptions,
   signal: AbortSignal,
+  out: SimulateIo['out'],
 ): Promise<FleetOptions> {
   const { ca, pollInterval, push, forever = false, platform, seed } = options;
   const { devices, url, notNow, concurrency, user: asUser = false } = options;
@@ -63,6 +67,18 @@ async function toFleetOptions(
     concurrency,
     seed,
     signal,
+    onReturnToService: options.returnToService ? returnToServicePrinter(out) : undefined,
+  };
+}
+
+/** Prints which keys a device got; secrets by their length. */
+function returnToServicePrinter(out: SimulateIo['out']): FleetOptions['onReturnToService'] {
+  return ({ identity }, { ReturnToService, ...rest }) => {
+    const keys = { ...(isPlistDict(ReturnToService) ? ReturnToService : {}), ...rest };
+    const shown = Object.entries(keys).map(([name, value]) =>
+      Buffer.isBuffer(value) ? `${name} ${value.length} bytes` : `${name} ${String(value)}`,
+    );
+    out.write(`${identity.serialNumber} ReturnToService: ${shown.join(', ')}\n`);
   };
 }
 
@@ -106,7 +122,7 @@ function interruption(): AbortSignal {
 /** Runs a fleet of simulated devices; resolves with the exit code. */
 export async function simulate(options: SimulateOptions, io: SimulateIo): Promise<number> {
   const signal = io.signal ?? interruption();
-  const fleet = new Fleet(await toFleetOptions(options, signal));
+  const fleet = new Fleet(await toFleetOptions(options, signal, io.out));
   const stopProgress = startProgress(fleet, io.out);
   try {
     await fleet.run();
@@ -136,6 +152,7 @@ export function addSimulateCommand(
     .option('--account <name>', '--enroll account: whose, such as ada@example.com')
     .option('--password-file <file>', 'of the account; asked for otherwise')
     .option('--await-configuration', '--enroll ade: stay in Setup Assistant until DeviceConfigured')
+    .option('--return-to-service', 'ask how to come back after an erase, and print the answer')
     .option('--user', 'users of Macs and of Shared iPads ask for commands, too')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)

@@ -50,7 +50,7 @@ const DEFAULT_SCEP: ScepConfigurationRow = {
 };
 
 /** Settings tables with one row, or none before the first write. */
-export type SettingsTable = 'organizations' | 'scep_configurations';
+export type SettingsTable = 'organizations' | 'scep_configurations' | 'return_to_service_settings';
 
 export interface LockedSettings {
   /** As `readSettings` returns it. */
@@ -69,6 +69,17 @@ const DEFAULTS: Record<SettingsTable, SettingsRow> = {
     ...DEFAULT_SCEP,
     key_type: 'RSA',
     certificate_renewal_time_interval: 14,
+    updated_at: null,
+  },
+  return_to_service_settings: {
+    id: 1,
+    enabled: false,
+    applies_to_erase: false,
+    sealed_wifi_profile: null,
+    sealed_mdm_profile: null,
+    send_bootstrap_token: true,
+    should_retry_enrollment: false,
+    preserve_data_plan: false,
     updated_at: null,
   },
 };

@@ -33,7 +33,7 @@ interface Places {
  * SQL: the newest row of a kind that the present enrollment may receive: its own, and those of earlier
  * enrollments with the same proven serial number. All others may belong to another device.
  */
-function newest({ device, kind }: Places): string {
+export function newest({ device, kind }: Places): string {
   return `
   select s.sealed, s.digest, s.enrollment_number,
     s.enrollment_number <> owner.enrollment_number as is_former
@@ -56,7 +56,7 @@ export function isNewSecret(at: Places & { number: string; digest: string }): st
 }
 
 /** SQL: the certificate is still the device's own; it may have enrolled again since the lookup. */
-const IS_OWN = (fingerprint: string) => `exists (
+export const IS_OWN = (fingerprint: string) => `exists (
     select from device_identities i
     where i.fingerprint = ${fingerprint} and i.device_id = $1 and i.state in ('active', 'renewal')
   )`;

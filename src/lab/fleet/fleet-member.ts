@@ -1,4 +1,5 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import { type DeviceSession, enroll, obtainProfile } from '../enrollment/enroll.js';
 import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
@@ -6,6 +7,7 @@ import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
 import type { KeyPool } from '../enrollment/key-pool.js';
 import type { HttpClient } from '../wire/http-client.js';
 import { UnenrolledError } from '../wire/lab-error.js';
+import { returnToServiceMessage } from '../wire/messages.js';
 import type { AnswerStatus, FleetState } from './fleet-state.js';
 import { countPostponed, poll } from './poll.js';
 
@@ -21,6 +23,8 @@ export interface MemberContext {
   forever: boolean;
   signal: AbortSignal;
   onAnswer?: ((device: SimulatedDevice, answered: Answered) => void) | undefined;
+  /** Devices ask how they return to service; called with what the server answered. */
+  onReturnToService?: ((device: SimulatedDevice, answer: PlistDict) => void) | undefined;
 }
 
 export interface Answered {
@@ -73,6 +77,20 @@ export class FleetMember {
       state.setAwaiting(this.index, this.isAwaiting);
     } catch (error) {
       if (!signal.aborted) this.fail(error);
+    }
+  }
+
+  /** Asks the server how the device comes back once it is erased; it is not erased. */
+  async askReturnToService(): Promise<void> {
+    const { session, device } = this;
+    const { onReturnToService, signal } = this.context;
+    // Macs have no such message.
+    const canAsk = session !== undefined && device.identity.platform !== 'macOS';
+    if (!canAsk || onReturnToService === undefined) return;
+    try {
+      onReturnToService(device, (await session.mdm.checkIn(returnToServiceMessage(device))) ?? {});
+    } catch (error) {
+      if (!signal.aborted) this.addFailure(`ReturnToService: ${reasonOf(error)}`);
     }
   }
 

@@ -40,6 +40,8 @@ export interface FleetOptions {
   signal: AbortSignal;
   onChange?: () => void;
   onAnswer?: ((device: SimulatedDevice, answered: Answered) => void) | undefined;
+  /** With it every device asks how it returns to service, after its first commands. */
+  onReturnToService?: MemberContext['onReturnToService'];
   /** Every device has tried to enroll and, where it is pushed, has answered its first commands. */
   onReady?: () => Promise<void>;
 }
@@ -86,6 +88,7 @@ export class Fleet {
   private createMember(index: number, random: Random): FleetMember {
     const { http, state, keys } = this;
     const { way, asUser = false, notNow, forever, signal, onAnswer } = this.options;
+    const { onReturnToService } = this.options;
     const context: MemberContext = {
       http,
       state,
@@ -96,6 +99,7 @@ export class Fleet {
       forever,
       signal,
       onAnswer,
+      onReturnToService,
     };
     const own = random.fork(`device ${index}`);
     const { kind } = this.options.awaited?.[index] ?? {};
@@ -136,6 +140,7 @@ export class Fleet {
       await polling.afterEnrollment(member);
     });
     if (!forever || openCourier !== undefined) await polling.waitUntilIdle();
+    await forEachLimited(this.members, { limit, signal }, (member) => member.askReturnToService());
     await onReady?.();
     if (forever) await polling.pollForever();
   }

@@ -32,6 +32,12 @@ function readCode({ headers, body }: HttpReply): unknown {
   }
 }
 
+function readDict({ body }: HttpReply): PlistDict | undefined {
+  if (body.length === 0) return undefined;
+  const value = parsePlist(body);
+  return isPlistDict(value) ? value : undefined;
+}
+
 /** Older servers unenroll a device by 401, current ones by Apple's 403 body. */
 function endsEnrollment(reply: HttpReply): boolean {
   return reply.status === 401 || (reply.status === 403 && readCode(reply) === UNRECOGNIZED);
@@ -49,16 +55,15 @@ export class MdmClient {
     this.certificate = parseCertificate(identity.certificate);
   }
 
-  async checkIn(message: Buffer): Promise<void> {
-    await this.put(this.endpoint.checkInUrl, message, CHECK_IN_TYPE);
+  /** What the server answers, or undefined when that is nothing. */
+  async checkIn(message: Buffer): Promise<PlistDict | undefined> {
+    return readDict(await this.put(this.endpoint.checkInUrl, message, CHECK_IN_TYPE));
   }
 
   /** The next command, or undefined when there is none. */
   async report(message: Buffer): Promise<PlistDict | undefined> {
     const reply = await this.put(this.endpoint.serverUrl, message, 'application/x-apple-aspen-mdm');
-    if (reply.body.length === 0) return undefined;
-    const command = parsePlist(reply.body);
-    return isPlistDict(command) ? command : undefined;
+    return readDict(reply);
   }
 
   private async put(url: string, body: Buffer, contentType: string): Promise<HttpReply> {

@@ -86,6 +86,11 @@ export function bootstrapTokenMessage(device: SimulatedDevice): Buffer {
   return buildPlist({ MessageType: 'SetBootstrapToken', ...deviceChannel(device), BootstrapToken });
 }
 
+/** Sent before the device erases itself. */
+export function returnToServiceMessage(device: SimulatedDevice): Buffer {
+  return buildPlist({ MessageType: 'ReturnToService', ...deviceChannel(device) });
+}
+
 export function checkOutMessage(device: SimulatedDevice, topic: string): Buffer {
   return buildPlist({ MessageType: 'CheckOut', Topic: topic, ...deviceChannel(device) });
 }

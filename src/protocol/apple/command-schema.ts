@@ -6,8 +6,10 @@ import { convertDict } from './schema-convert.js';
 
 export { type CommandDescription, describeCommand } from './command-description.js';
 export {
+  allowsKey,
   type CommandTarget,
   commandAllowed,
+  hasVersion,
   queriesFor,
   requestTypes,
   type TargetFault,

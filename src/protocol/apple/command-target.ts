@@ -71,6 +71,32 @@ export function queriesFor(
   return keys.filter((key) => !NO_MERE_QUESTION.has(key.key) && allowed(key)).map(({ key }) => key);
 }
 
+/** Whether the schema allows a key of the command, by the names that lead to it, for that target. */
+export function allowsKey(
+  requestType: string,
+  path: readonly string[],
+  target: CommandTarget,
+): boolean {
+  const { platform } = target;
+  const item = commandItem(requestType);
+  if (item === undefined || platform === undefined) return false;
+  const levels = [item.os];
+  let keys = item.keys;
+  for (const name of path) {
+    const key = keys?.find((one) => one.key === name);
+    if (key === undefined) return false;
+    levels.push(key.os);
+    keys = key.subkeys;
+  }
+  return fits(inherited(platform, levels), target, platform);
+}
+
+/** Whether a system is of that version or newer; an unknown version counts as one. */
+export function hasVersion(version: string | null, minimum: string): boolean {
+  if (version === null || !/^\d+(\.\d+)*$/.test(version)) return true;
+  return compareVersions(version, minimum) >= 0;
+}
+
 const items = commands.items as unknown as SchemaItem[];
 const byRequestType = new Map(items.map((item) => [item.requestType, item]));
 

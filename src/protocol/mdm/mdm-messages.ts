@@ -70,6 +70,11 @@ export interface GetBootstrapTokenMessage extends CheckInBase {
   awaitingConfiguration?: boolean;
 }
 
+/** A device that is about to erase itself asks how it comes back. */
+export interface ReturnToServiceMessage extends CheckInBase {
+  kind: 'ReturnToService';
+}
+
 export interface GetTokenMessage extends CheckInBase {
   kind: 'GetToken';
   tokenServiceType?: string;
@@ -90,6 +95,7 @@ export type CheckInMessage =
   | SetBootstrapTokenMessage
   | GetBootstrapTokenMessage
   | GetTokenMessage
+  | ReturnToServiceMessage
   | DeclarativeManagementMessage;
 
 const STATUSES = ['Idle', 'Acknowledged', 'Error', 'CommandFormatError', 'NotNow'] as const;
@@ -134,6 +140,7 @@ const CHECK_INS = new Map<string, (body: PlistDict, common: Common) => CheckInMe
   ['GetBootstrapToken', getBootstrapToken],
   ['GetToken', getToken],
   ['DeclarativeManagement', declarativeManagement],
+  ['ReturnToService', returnToService],
 ]);
 
 function decodeReport(raw: Buffer, body: PlistDict): CommandReport {
@@ -237,4 +244,8 @@ function declarativeManagement(body: PlistDict, common: Common): DeclarativeMana
     endpoint: textOf(body, 'Endpoint'),
     data: dataOf(body, 'Data'),
   });
+}
+
+function returnToService(_body: PlistDict, common: Common): ReturnToServiceMessage {
+  return omitAbsent<ReturnToServiceMessage>({ kind: 'ReturnToService', ...common });
 }

@@ -45,6 +45,7 @@ it('these are the messages of Apple', () => {
     'DeclarativeManagement',
     'GetBootstrapToken',
     'GetToken',
+    'ReturnToService',
     'SetBootstrapToken',
     'TokenUpdate',
     'UserAuthenticate',

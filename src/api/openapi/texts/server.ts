@@ -14,6 +14,21 @@ const KEY = {
 };
 
 export const SERVER_TEXTS = {
+  return_to_service_settings: {
+    enabled: 'Whether a supervised device of automated enrollment that asks may return to service.',
+    applies_to_erase: 'Whether `EraseDevice` without `ReturnToService` gets these settings, too.',
+    wifi_profile: '`WiFiProfileData`: a profile with the Wi-Fi network, in base64.',
+    mdm_profile:
+      '`MDMProfileData`: an enrollment profile in base64; not needed with automated enrollment.',
+    has_wifi_profile: 'Whether there is a `wifi_profile`.',
+    has_mdm_profile: 'Whether there is an `mdm_profile`.',
+    send_bootstrap_token:
+      'Whether the device gets its `BootstrapToken` back, where it has one (OS 26).',
+    should_retry_enrollment:
+      '`ShouldRetryEnrollment`: it tries again if it cannot enroll (iOS 27).',
+    preserve_data_plan: '`PreserveDataPlan`: it keeps its cellular plan (iOS 26.4).',
+    updated_at: 'When it last changed.',
+  },
   certificates: {
     subject: 'The subject, as RFC 4514 text.',
     x509_cn: 'Common name of the subject.',
