@@ -46,6 +46,9 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   ),
   column('enrollment_links', 'sealed_token', "'enrollment_links/' || t.id || '/token'"),
   column('scep_configurations', 'sealed_challenge', "'scep_configurations/challenge'"),
+  ...['wifi_profile', 'mdm_profile'].map((name) =>
+    column('return_to_service_settings', `sealed_${name}`, `'return_to_service_settings/${name}'`),
+  ),
   setting('lab', 'sealed_key', 'lab/authority'),
   setting('lab_device_ca', 'sealed_key', 'lab/device-ca'),
 ];

@@ -153,6 +153,13 @@ async function configure(app: TestApp, say: Say): Promise<void> {
     .post('/dep/accounts', { data: { type: 'dep_accounts', attributes: account } })
     .expect(201);
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
+  const file = (what: string) => Buffer.from(`<plist>${say(what)}</plist>`).toString('base64');
+  await adminApi(app)
+    .patch('/configuration/return_to_service', {
+      wifi_profile: file('Wi-Fi of return to service'),
+      mdm_profile: file('enrollment of return to service'),
+    })
+    .expect(200);
 }
 
 /** With an Idempotency-Key, so that its response is stored. */
