@@ -18,6 +18,7 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
+import { completeSecrets } from './command-secrets.js';
 import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
@@ -83,18 +84,21 @@ export class CommandAdministration {
 
   async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
     const { deviceId, userId, requestType, parameters, isForced, ...options } = input;
-    const { value, faults } = checkJsonParameters(requestType, parameters);
+    const target = await this.queue.target(trx, deviceId);
+    const asked = { target, requestType, parameters };
+    const complete = await completeSecrets(trx, this.box, asked);
+    const { value, faults } = checkJsonParameters(requestType, complete.parameters);
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
-    const target = await this.queue.target(trx, deviceId);
     const isForUser = userId !== undefined;
     requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
     if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
     const isErase = requestType === 'EraseDevice';
-    const complete = isErase
+    const plist = isErase
       ? await completeErase(trx, this.box, { target, parameters: value })
       : value;
-    const command = { userId, requestType, parameters: complete, isForced, options };
+    const { secret } = complete;
+    const command = { userId, requestType, parameters: plist, isForced, options, secret };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
   }
 

@@ -3,9 +3,11 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { secretLabel } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
 import { AppError } from '../errors.js';
+import { completeSecrets } from './command-secrets.js';
 import { REQUEST_TYPE_POINTER, requireEligible } from './eligibility.js';
 import { fullInformation } from './inventory-plan.js';
 import { readJsonParameters } from './payload.js';
+import type { JsonObject } from './present-command.js';
 import { type CommandQueue, factsOf } from './queue.js';
 
 /** One-click actions on one device. Every method returns ids of queued commands. */
@@ -40,15 +42,17 @@ export class DeviceActions {
   async test(
     trx: Transaction,
     deviceId: number,
-    requested: { requestType: string; parameters: unknown } | undefined,
+    requested: { requestType: string; parameters: JsonObject } | undefined,
   ): Promise<number> {
     const target = await this.queue.target(trx, deviceId);
-    const requestType = requested?.requestType ?? 'DeviceInformation';
-    const parameters =
-      requested === undefined
-        ? fullInformation(factsOf(target))
-        : readJsonParameters(requestType, requested.parameters);
+    if (requested === undefined) {
+      const parameters = fullInformation(factsOf(target));
+      return this.queue.add(trx, deviceId, { requestType: 'DeviceInformation', parameters });
+    }
+    const { requestType } = requested;
+    const complete = await completeSecrets(trx, this.box, { target, ...requested });
+    const parameters = readJsonParameters(requestType, complete.parameters);
     requireEligible(target, requestType, { pointer: REQUEST_TYPE_POINTER });
-    return this.queue.add(trx, deviceId, { requestType, parameters });
+    return this.queue.add(trx, deviceId, { requestType, parameters, secret: complete.secret });
   }
 }

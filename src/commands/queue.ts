@@ -12,6 +12,7 @@ import {
   type InventoryTarget,
   noteInventoryQueued,
 } from '../db/devices/device-repository.js';
+import { escrowOfCommand, type SealedSecret } from '../db/devices/device-secrets.js';
 import {
   type PushRequestOptions,
   requestPushes,
@@ -41,6 +42,8 @@ export interface QueuedCommand {
   /** Not checked again when it is offered. */
   isForced?: boolean | undefined;
   options?: QueueOptions | undefined;
+  /** What the command sets: stored before it can be sent. */
+  secret?: SealedSecret | undefined;
 }
 
 /**
@@ -71,6 +74,8 @@ export class CommandQueue {
   /** Queues one command whose parameters are already plist values. Returns its id. */
   async add(trx: Transaction, deviceId: number, command: QueuedCommand): Promise<number> {
     const id = await insertCommand(trx, this.toRow(deviceId, command));
+    const { secret } = command;
+    if (secret !== undefined) await escrowOfCommand(trx, { ...secret, commandId: id });
     const owner = { device_id: deviceId, device_user_id: command.userId ?? null };
     await this.pushOwner(trx, owner, { at: command.options?.after });
     return id;

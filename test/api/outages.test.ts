@@ -23,7 +23,12 @@ async function readPaths(): Promise<string[]> {
   const readable = Object.keys(paths)
     .filter((path) => path.startsWith('/api/v1/'))
     .filter((path) => 'get' in (paths[path] ?? {}));
-  return readable.map((path) => path.replace('/api/v1', '').replaceAll(/\{\w+\}/g, '1'));
+  return readable.map((path) =>
+    path
+      .replace('/api/v1', '')
+      .replace('{request_type}', 'ProfileList')
+      .replaceAll(/\{\w+\}/g, '1'),
+  );
 }
 
 function levelsOf(msg: string): number[] {

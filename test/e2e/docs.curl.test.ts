@@ -40,7 +40,10 @@ const WALK_THROUGHS: WalkThrough[] = [
     page: 'docs/certificates.md',
     checks: 'grep -q "^-----BEGIN CERTIFICATE-----" "$FILES/ca.pem"\n',
   },
-  { page: 'docs/commands.md', shows: ['"status": "Cancelled"'] },
+  {
+    page: 'docs/commands.md',
+    shows: ['"status": "Cancelled"', '"kind": "device_lock_pin"', '"encoding": "utf8"'],
+  },
   { page: 'docs/configuration.md', shows: ['Example School'] },
   {
     page: 'docs/enrollment.md',

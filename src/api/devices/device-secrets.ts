@@ -17,7 +17,15 @@ export interface DeviceSecretDeps {
 const TEXT_KINDS: readonly SecretKind[] = [
   'activation_lock_bypass_code',
   'fde_personal_recovery_key_device_key',
+  'device_lock_pin',
+  'erase_pin',
+  'recovery_lock_password',
+  'firmware_password',
 ];
+
+const REASON = z.strictObject({
+  reason: z.string().trim().min(1).max(500).describe('Why it is read; for the audit trail.'),
+});
 
 const REVEALED = {
   type: 'revealed_secrets',
@@ -42,12 +50,17 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
     description:
       'The value of one secret, also of a former enrollment: as text, or in base64 where it is ' +
       'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each call is audited, with ' +
-      'the kind and never the value, and so is each refusal. 409 `conflict` for a secret that the ' +
+      'its reason, the kind and never the value, and so is each refusal. 409 `conflict` for a secret that the ' +
       'device has withdrawn. The answer is not stored for an Idempotency-Key.',
+    body: {
+      attributes: REASON,
+      isRequired: true,
+      example: { reason: 'The user forgot the PIN; ticket 4711.' },
+    },
     answer: { status: 200, description: 'The secret.', shows: REVEALED },
     audit: { action: 'devices.reveal_secret', targetType: 'devices', refusals: [] },
     storesAnswer: false,
-    run: async (trx, { id: deviceId, pathId }) => {
+    run: async (trx, { id: deviceId, pathId, body: { reason } }) => {
       const secretId = pathId('secret_id', 'device_secrets');
       const secret = await findSecret(trx, { deviceId, id: secretId });
       if (secret === undefined) throw notFound(`device_secrets ${secretId} of this device`);
@@ -58,7 +71,7 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
       const value = box.open(secret.sealed, secretLabel(deviceId, kind));
       return {
         ids: secretId,
-        details: { secret_id: secretId, kind, enrollment_number },
+        details: { secret_id: secretId, kind, enrollment_number, reason },
         attributes: attributesOf(secret, value),
       };
     },

@@ -70,7 +70,9 @@ export async function updateCommands(
   await trx('commands').whereIn('id', ids).update(changes);
 }
 
+/** Deletes a command that was never sent, with the secret that it would have set. */
 export async function deleteCommand(trx: Knex.Transaction, id: number): Promise<void> {
+  await trx('device_secrets').where({ command_id: id }).delete();
   await trx('commands').where({ id }).delete();
 }
 

@@ -27,7 +27,10 @@ export interface EligibilityFacts {
 }
 
 /** A device that commands are queued for. */
-export type DeviceTarget = InventoryTarget & EligibilityFacts;
+export interface DeviceTarget extends InventoryTarget, EligibilityFacts {
+  pin_required_for_device_lock: boolean | null;
+  pin_required_for_erase_device: boolean | null;
+}
 
 /** The device facts that the command queue needs. */
 export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | undefined> {
@@ -46,6 +49,8 @@ export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | 
       'enrolled_via_dep',
       'is_multi_user',
       'is_apple_silicon',
+      'pin_required_for_device_lock',
+      'pin_required_for_erase_device',
     )
     .first();
 }

@@ -1,4 +1,5 @@
 import {
+  bool,
   integer,
   json,
   jsonObject,
@@ -55,6 +56,7 @@ export const commands = defineResource<CommandServices>({
     priority: integer({ nullable: false }),
     ttl: integer({ write: 'create', nullable: false, min: 1, max: 1000 }),
     attempts: integer({ write: 'never' }),
+    is_forced: bool({ write: 'never' }),
     reason: text({ write: 'never' }),
     error_chain: json({ write: 'never', derivedFrom: ['error_chain'] }),
     result: json({

@@ -8,11 +8,17 @@ export const SECRET_KINDS = [
   'activation_lock_bypass_code',
   'fde_personal_recovery_key_cms',
   'fde_personal_recovery_key_device_key',
+  'device_lock_pin',
+  'erase_pin',
+  'recovery_lock_password',
+  'firmware_password',
 ] as const;
+
+const STATES = ['queued', 'sent', 'confirmed', 'failed', 'superseded'] as const;
 
 const READ_ONLY = { write: 'never' } as const;
 
-/** What devices have escrowed, and when; the secrets themselves are shown by the API's reveal only. */
+/** What devices have escrowed and what commands set, and when; the secrets themselves are shown by the API's reveal only. */
 export const deviceSecrets = defineResource({
   type: 'device_secrets',
   path: '/device_secrets',
@@ -22,9 +28,14 @@ export const deviceSecrets = defineResource({
   attributes: {
     kind: oneOf(SECRET_KINDS, READ_ONLY),
     enrollment_number: integer(READ_ONLY),
+    state: oneOf(STATES, READ_ONLY),
     is_current: bool(READ_ONLY),
     is_removal: bool(READ_ONLY),
     created_at: timestamp(READ_ONLY),
   },
-  relationships: { device: { ...device, required: false, write: 'never' } },
+  relationships: {
+    device: { ...device, required: false, write: 'never' },
+    // That sets the value; none for what the device sent by itself.
+    command: { kind: 'toOne', type: 'commands', column: 'command_id', write: 'never' },
+  },
 });

@@ -214,7 +214,10 @@ describe('the activation lock', () => {
     expect([status, body.data.attributes.activation_lock_result]).toEqual([202, 'requested']);
     const { secret_id } = body.meta;
     expect(body.meta).toMatchObject({ device_id: deviceId, secret_id });
-    const { body: revealed } = await api().post(`/devices/${deviceId}/secrets/${secret_id}/reveal`);
+    const { body: revealed } = await api().post(
+      `/devices/${deviceId}/secrets/${secret_id}/reveal`,
+      { reason: 'lost' },
+    );
     const { kind, value, encoding } = revealed.data.attributes;
     expect([kind, encoding]).toEqual(['activation_lock_bypass_code', 'utf8']);
     expect(parseBypassCode(value)).toHaveLength(16);

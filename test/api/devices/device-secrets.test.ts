@@ -48,7 +48,9 @@ function reveal(
   id: number | string,
   { of = deviceId as number | string, role = 'admin' as Role } = {},
 ) {
-  return adminApi(app, tokens[role]).post(`/devices/${of}/secrets/${id}/reveal`);
+  return adminApi(app, tokens[role]).post(`/devices/${of}/secrets/${id}/reveal`, {
+    reason: 'lost',
+  });
 }
 
 async function refused(answer: request.Test): Promise<[number, string]> {
@@ -103,12 +105,12 @@ describe('the list of what a device has escrowed', () => {
       return Object.values(rest);
     });
     expect(listed).toEqual([
-      ['unlock_token', 1, false, false],
-      ['bootstrap_token', 1, false, false],
-      ['bootstrap_token', 1, false, false],
-      ['unlock_token', 3, true, false],
-      ['bootstrap_token', 3, false, false],
-      ['bootstrap_token', 3, false, true],
+      ['unlock_token', 1, 'superseded', false, false],
+      ['bootstrap_token', 1, 'superseded', false, false],
+      ['bootstrap_token', 1, 'superseded', false, false],
+      ['unlock_token', 3, 'confirmed', true, false],
+      ['bootstrap_token', 3, 'superseded', false, false],
+      ['bootstrap_token', 3, 'confirmed', false, true],
     ]);
     const current = await list('&filter[is_current]=true');
     expect(current.map(({ id }) => id)).toEqual([rows[3]?.id]);
@@ -140,6 +142,20 @@ describe('the reveal of a secret', () => {
     expect(await refused(reveal(987_654))).toEqual(missing);
     expect(await refused(reveal('x'))).toEqual(missing);
     expect(await refused(reveal(id, { of: 'x' }))).toEqual(missing);
+    expect(await audited('success')).toEqual([]);
+  });
+
+  it.each([
+    [415, undefined],
+    [422, {}],
+    [422, { reason: ' ' }],
+    [422, { reason: 'x'.repeat(501) }],
+    [422, { reason: 'lost', more: 1 }],
+  ])('needs a reason for the audit trail: %i for %j', async (expected, body) => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const path = `/devices/${deviceId}/secrets/${id}/reveal`;
+    const { status } = await adminApi(app).post(path, body);
+    expect(status).toBe(expected);
     expect(await audited('success')).toEqual([]);
   });
 
@@ -177,7 +193,12 @@ describe('the reveal of a secret', () => {
       jsonapi: { version: '1.0' },
     });
     await reveal(id);
-    const details = { secret_id: id, kind: 'unlock_token', enrollment_number: 1 };
+    const details = {
+      secret_id: id,
+      kind: 'unlock_token',
+      enrollment_number: 1,
+      reason: 'lost',
+    };
     expect(await audited('success')).toMatchObject([{ details }, { details }]);
   });
 

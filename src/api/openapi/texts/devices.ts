@@ -229,6 +229,11 @@ export const DEVICE_TEXTS = {
   device_secrets: {
     kind: 'What the value is.',
     enrollment_number: 'The enrollment that escrowed it.',
+    state:
+      '`queued`, `sent`: the command that sets it waits, or its answer does (a command that expired or was ' +
+      'cancelled after it was sent stays `sent`: the value may be in effect); `confirmed`: the device ' +
+      'acknowledged or sent it; `failed`: the device refused it, or never got it; `superseded`: a later ' +
+      'value is confirmed.',
     is_current: 'Whether no later value replaced it.',
     is_removal: 'Whether the device withdrew the value.',
     created_at: 'When it was escrowed.',

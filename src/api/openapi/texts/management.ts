@@ -66,6 +66,7 @@ export const MANAGEMENT_TEXTS = {
     priority: 'The highest is sent first.',
     ttl: 'How often it is sent without an answer before it expires.',
     attempts: 'How often it was sent.',
+    is_forced: 'Whether an admin queued it with `?force=true`.',
     reason: 'Why it was cancelled or expired.',
     error_chain: "Apple's `ErrorChain`.",
     result: "The device's answer; secret values are masked.",

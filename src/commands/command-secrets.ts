@@ -1,0 +1,128 @@
+import { randomInt } from 'node:crypto';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { secretLabel } from '../db/devices/device-repository.js';
+import {
+  type CommandSecretKind,
+  findConfirmedSecret,
+  type SealedSecret,
+} from '../db/devices/device-secrets.js';
+import { type ErrorDetail, validationError } from '../errors.js';
+import type { JsonObject } from './present-command.js';
+
+/** A secret of the device that a command sets or needs, and its keys in the parameters. */
+interface SecretRule {
+  kind: CommandSecretKind;
+  sets?: 'PIN' | 'NewPassword';
+  /** Left out, it is what the device last confirmed. */
+  needs?: 'CurrentPassword' | 'Password';
+}
+
+const RULES: Record<string, SecretRule> = {
+  DeviceLock: { kind: 'device_lock_pin', sets: 'PIN' },
+  EraseDevice: { kind: 'erase_pin', sets: 'PIN' },
+  SetRecoveryLock: {
+    kind: 'recovery_lock_password',
+    sets: 'NewPassword',
+    needs: 'CurrentPassword',
+  },
+  VerifyRecoveryLock: { kind: 'recovery_lock_password', needs: 'Password' },
+  SetFirmwarePassword: { kind: 'firmware_password', sets: 'NewPassword', needs: 'CurrentPassword' },
+  VerifyFirmwarePassword: { kind: 'firmware_password', needs: 'Password' },
+};
+
+const PIN = /^\d{6}$/;
+
+/** Without 0, O, 1, I and L: a person types it from a screen, before any keyboard layout is loaded. */
+const LETTERS = '23456789abcdefghjkmnpqrstuvwxyz';
+const GROUPS = 5;
+const GROUP_LETTERS = 4;
+
+/** The facts of the device that decide whether it needs a PIN; null: not reported. */
+export interface SecretTarget {
+  id: number;
+  platform: string | null;
+  pin_required_for_device_lock: boolean | null;
+  pin_required_for_erase_device: boolean | null;
+}
+
+export interface CompletedCommand {
+  parameters: JsonObject;
+  /** To be stored in the transaction that queues the command. */
+  secret?: SealedSecret | undefined;
+}
+
+/**
+ * The parameters with the secrets that were left out: a new one is made, a current one is the one that
+ * the device last confirmed. AppError 422 for a PIN that is not six digits.
+ */
+export async function completeSecrets(
+  trx: Transaction,
+  box: SecretBox,
+  command: { target: SecretTarget; requestType: string; parameters: JsonObject },
+): Promise<CompletedCommand> {
+  const { target, requestType, parameters } = command;
+  const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
+  if (rule === undefined) return { parameters };
+  const { kind, sets, needs } = rule;
+  const complete = { ...parameters };
+  if (needs !== undefined && complete[needs] === undefined) {
+    const current = await currentSecret(trx, box, { deviceId: target.id, kind });
+    if (current !== undefined) complete[needs] = current;
+  }
+  if (sets === undefined) return { parameters: complete };
+  if (complete[sets] === undefined && needsNew(sets, target, requestType)) {
+    complete[sets] = sets === 'PIN' ? newPin() : newPassword();
+  }
+  const value = complete[sets];
+  const fault = sets === 'PIN' ? pinFault(value) : undefined;
+  if (fault !== undefined) throw validationError([fault]);
+  if (typeof value !== 'string') return { parameters: complete };
+  return { parameters: complete, secret: seal(box, { deviceId: target.id, kind, value }) };
+}
+
+async function currentSecret(
+  trx: Transaction,
+  box: SecretBox,
+  { deviceId, kind }: { deviceId: number; kind: CommandSecretKind },
+): Promise<string | undefined> {
+  const sealed = await findConfirmedSecret(trx, { deviceId, kind });
+  if (sealed === undefined) return undefined;
+  return box.open(sealed, secretLabel(deviceId, kind)).toString('utf8');
+}
+
+/** Only Macs have PINs; one that has not said whether it needs one gets one. */
+function needsNew(sets: 'PIN' | 'NewPassword', target: SecretTarget, requestType: string): boolean {
+  if (sets === 'NewPassword') return true;
+  const { platform, pin_required_for_device_lock, pin_required_for_erase_device } = target;
+  const isRequired =
+    requestType === 'DeviceLock' ? pin_required_for_device_lock : pin_required_for_erase_device;
+  return platform === 'macOS' && isRequired !== false;
+}
+
+function newPin(): string {
+  return String(randomInt(1_000_000)).padStart(6, '0');
+}
+
+function newPassword(): string {
+  const letter = () => LETTERS[randomInt(LETTERS.length)];
+  const group = () => Array.from({ length: GROUP_LETTERS }, letter).join('');
+  return Array.from({ length: GROUPS }, group).join('-');
+}
+
+function pinFault(value: unknown): ErrorDetail | undefined {
+  if (value === undefined || (typeof value === 'string' && PIN.test(value))) return undefined;
+  const source = { pointer: '/data/attributes/parameters/PIN' };
+  return { detail: 'PIN must be six digits; leave it out and Muster makes one', source };
+}
+
+/** An empty password clears the lock: an empty row says that there is none. */
+function seal(
+  box: SecretBox,
+  { deviceId, kind, value }: { deviceId: number; kind: CommandSecretKind; value: string },
+): SealedSecret {
+  const label = secretLabel(deviceId, kind);
+  const plain = Buffer.from(value, 'utf8');
+  const sealed = value === '' ? Buffer.alloc(0) : box.seal(plain, label);
+  return { deviceId, kind, sealed, digest: box.digest(plain, label) };
+}
