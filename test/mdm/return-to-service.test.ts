@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 beforeEach(async () => {
   await app.db.knex('return_to_service_settings').delete();
-  await app.db.knex('commands').delete();
+  await deleteCommands();
   device = await (await createTestDevice(app)).enroll();
   id = (await app.db.knex('devices').where({ udid: device.udid }).first('id')).id;
   await change({ platform: 'iOS', os_version: '27.0', is_supervised: true });
@@ -210,11 +210,16 @@ describe('the settings of return to service', () => {
   });
 });
 
+async function deleteCommands(): Promise<void> {
+  await app.db.knex('device_secrets').whereNotNull('command_id').delete();
+  await app.db.knex('commands').delete();
+}
+
 describe('EraseDevice', () => {
   const ERASE = { ...ALL, applies_to_erase: true };
 
   async function erase(parameters: Record<string, unknown> = {}) {
-    await app.db.knex('commands').delete();
+    await deleteCommands();
     const document = commandDocument(id, 'EraseDevice', { parameters });
     const { status, body } = await adminApi(app).post('/commands', document);
     expect([status, body.errors]).toEqual([201, undefined]);
