@@ -5,7 +5,7 @@ import { createToken } from '../../src/auth/api-tokens.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase } from '../helpers/database.js';
 
-const TIMEOUT_MS = 1_500;
+const TIMEOUT_MS = 2_000;
 
 let app: TestApp;
 let viewer: string;

@@ -34,7 +34,9 @@ export async function untilClosed(socket: Socket): Promise<string> {
   socket.on('data', (chunk: string) => {
     text += chunk;
   });
-  await once(socket, 'close');
+  // A reset ends it, too: what was on its way to the server is lost then.
+  socket.on('error', () => {});
+  await new Promise((resolve) => socket.once('close', resolve));
   return text;
 }
 
