@@ -100,6 +100,7 @@ const HOMES: Record<string, RegExp> = {
   'node-forge': /^(crypto|lab)\//,
   plist: /^lab\//,
   'jsonapi-serializer': /^cli\/api\//,
+  yaml: /^cli\/schema\//,
   'graphile-worker': /^(jobs|db)\//,
   'prom-client': /^metrics\//,
   'openid-client': /^enroll\//,

@@ -83,6 +83,10 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     const { addApiCommand } = await import('./api/api.js');
     addApiCommand(program, loadConfig, finish);
   },
+  schema: async (program) => {
+    const { addSchemaCommands } = await import('./schema/schema.js');
+    addSchemaCommands(program, writeLine);
+  },
   simulate: async (program) => {
     const { addSimulateCommand } = await import('./lab/simulate.js');
     addSimulateCommand(program, defaultUrl(), finish);
