@@ -38,7 +38,7 @@ module.exports = {
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
   runtime: '<rootDir>/test/helpers/shared-modules.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
-  // Tests wait for other processes a third of the time; with three workers two cores are busy.
-  maxWorkers: 3,
+  // Tests wait for other processes a third of the time; with four workers two cores are busy.
+  maxWorkers: 4,
   testTimeout: 30000,
 };

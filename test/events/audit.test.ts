@@ -72,7 +72,7 @@ describe('the audit trail', () => {
     ]);
   });
 
-  it('is written by one helper, and by the statement that replaces an enrollment', () => {
+  it('is written by one helper, and by two statements that answer devices', () => {
     const src = join(__dirname, '../../src');
     const files = readdirSync(src, { recursive: true, encoding: 'utf8' });
     const writers = files.filter((name) => {
@@ -83,6 +83,7 @@ describe('the audit trail', () => {
     });
     expect(writers.sort()).toEqual([
       'db/admin/audit-repository.ts',
+      'db/devices/return-to-service.ts',
       'db/enroll/replaced-enrollment.ts',
       'events/audit.ts',
     ]);
