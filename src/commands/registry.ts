@@ -5,7 +5,7 @@ import { deviceInformation } from './handlers/device-information.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
 import { securityInfo } from './handlers/security-info.js';
-import type { ReportHandler } from './report-handler.js';
+import type { ReportHandler } from './reports/report-handler.js';
 
 /**
  * The handlers of reports. To add one: a file in `handlers/` and a line here. If it fills a table, add

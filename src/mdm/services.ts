@@ -1,5 +1,5 @@
 import type { LRUCache } from 'lru-cache';
-import type { ReportWorker } from '../commands/report-worker.js';
+import type { ReportWorker } from '../commands/reports/report-worker.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';

@@ -5,9 +5,8 @@ import { TokenVerifier } from '../auth/token-verifier.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
 import { HANDLED_TYPES } from '../commands/registry.js';
-import { ReportWorker } from '../commands/report-worker.js';
+import { ReportWorker } from '../commands/reports/report-worker.js';
 import { type Config, withHttps } from '../config/config.js';
-import type { PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import type { KnownDevice } from '../db/device-path/authenticate.js';
@@ -62,17 +61,16 @@ import { createApp } from './app.js';
 import { createBackground } from './background.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
 import { openPushService } from './push.js';
-import { createResourceServices } from './resource-services.js';
+import { createResourceServices, type ResourceServiceDeps } from './resource-services.js';
 import { currentSigner, shownChain, tlsSettings } from './served-tls.js';
 
-export interface ContainerDeps {
+export interface ContainerDeps extends Pick<ResourceServiceDeps, 'passwordCost'> {
   config: Config;
   db: Database;
   box: SecretBox;
   logger: Logger;
   /** Only tests change these. */
   bodyLimits?: BodyLimits;
-  passwordCost?: PasswordCost | undefined;
 }
 
 export interface Container {
@@ -115,7 +113,6 @@ function bodyReaders({ config, logger, bodyLimits }: ContainerDeps) {
   };
 }
 
-/** Why this process has no surfaces. */
 const workerHandler: DeviceHandler = () => {
   throw new AppError('not_found', 404, 'a process with ROLE=worker answers no devices');
 };

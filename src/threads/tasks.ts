@@ -1,6 +1,6 @@
 import type { TransferListItem } from 'node:worker_threads';
 import { type Reader, resultText } from '../commands/present-command.js';
-import { readContentParts } from '../commands/report-content.js';
+import { readContentParts } from '../commands/reports/report-content.js';
 import { parseCertificate } from '../crypto/x509/certificate.js';
 import { readMessage } from '../mdm/device-message.js';
 import { checkProfileFile } from '../profiles/check-file.js';

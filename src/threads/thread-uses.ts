@@ -1,5 +1,5 @@
 import type { PresentInThread } from '../commands/command-administration.js';
-import type { ReportWorkerDeps } from '../commands/report-worker.js';
+import type { ReportWorkerDeps } from '../commands/reports/report-worker.js';
 import type { Logger } from '../logger.js';
 import { MessageReader } from '../mdm/message-reader.js';
 import type { MdmServices } from '../mdm/services.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { HANDLED_TYPES } from '../../src/commands/registry.js';
-import { ReportWorker } from '../../src/commands/report-worker.js';
+import { ReportWorker } from '../../src/commands/reports/report-worker.js';
 import { CheckIns } from '../../src/db/device-path/check-ins.js';
 import { LastSeen } from '../../src/db/device-path/last-seen.js';
 import { ReportExchange } from '../../src/db/device-path/report-exchange.js';

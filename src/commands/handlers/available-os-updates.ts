@@ -1,6 +1,6 @@
 import { replaceInventory } from '../../db/devices/inventory-repository.js';
-import { type ColumnMap, listRows, readColumns } from '../report-columns.js';
-import type { ReportHandler } from '../report-handler.js';
+import { type ColumnMap, listRows, readColumns } from '../reports/report-columns.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const UPDATE: ColumnMap = {
   AllowsInstallLater: ['allows_install_later', 'boolean'],

@@ -3,8 +3,8 @@ import { parseCertificate } from '../../crypto/x509/certificate.js';
 import { byteaText, type InventoryRow } from '../../db/devices/inventory-repository.js';
 import { replaceListed } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { type ColumnMap, listRows, listScope, readColumns } from '../report-columns.js';
-import type { ReportHandler } from '../report-handler.js';
+import { type ColumnMap, listRows, listScope, readColumns } from '../reports/report-columns.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const CERTIFICATE: ColumnMap = {
   CommonName: ['x509_cn', 'text'],

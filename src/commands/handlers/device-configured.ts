@@ -1,6 +1,6 @@
 import { findSetupFaults } from '../../db/devices/device-setup-profiles.js';
 import { noteConfigured, updateSetup } from '../../db/devices/device-setup-repository.js';
-import type { ReportHandler } from '../report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 import { reasonWithFaults } from '../setup-faults.js';
 
 /** Records that the device left Setup Assistant, and warns of profiles that were not installed. */

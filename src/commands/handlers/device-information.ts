@@ -2,9 +2,9 @@ import { mergeDuplicateRecords } from '../../db/devices/device-merge.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { acceptedColumns } from '../accepted-columns.js';
-import { type ColumnMap, dictAt, readColumns } from '../report-columns.js';
-import type { ReportHandler } from '../report-handler.js';
+import { acceptedColumns } from '../reports/accepted-columns.js';
+import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 /** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
 export const DEVICE_COLUMNS: ColumnMap = {

@@ -1,6 +1,12 @@
 import { replaceListed } from '../../db/devices/listed-inventory.js';
-import { type ColumnMap, listRows, listScope, readColumns, stringsAt } from '../report-columns.js';
-import type { ReportHandler } from '../report-handler.js';
+import {
+  type ColumnMap,
+  listRows,
+  listScope,
+  readColumns,
+  stringsAt,
+} from '../reports/report-columns.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const APPLICATION: ColumnMap = {
   Identifier: ['bundle_identifier', 'text'],

@@ -8,8 +8,8 @@ import {
   listRows,
   listScope,
   readColumns,
-} from '../report-columns.js';
-import type { ReportHandler } from '../report-handler.js';
+} from '../reports/report-columns.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const PAYLOAD: ColumnMap = {
   PayloadDescription: ['payload_description', 'text'],

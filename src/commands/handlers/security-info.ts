@@ -2,8 +2,8 @@ import { secretLabel } from '../../db/devices/device-repository.js';
 import { escrowSecret, type SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { type ColumnMap, dictAt, readColumns } from '../report-columns.js';
-import type { HandlerContext, ReportHandler } from '../report-handler.js';
+import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
+import type { HandlerContext, ReportHandler } from '../reports/report-handler.js';
 
 const SECURITY_COLUMNS: ColumnMap = {
   HardwareEncryptionCaps: ['hardware_encryption_caps', 'integer'],

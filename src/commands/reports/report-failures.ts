@@ -1,4 +1,4 @@
-import { AppError } from '../errors.js';
+import { AppError } from '../../errors.js';
 
 /** Why a report could not be handled: by the report, by the database, or for an unknown reason. */
 export type FailureCause = 'report' | 'database' | 'unknown';

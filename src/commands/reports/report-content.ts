@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { InventoryRow } from '../db/devices/inventory-repository.js';
-import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
-import { handlerFor } from './registry.js';
+import type { InventoryRow } from '../../db/devices/inventory-repository.js';
+import { type PlistDict, parsePlistDict } from '../../protocol/plist/plist.js';
+import { handlerFor } from '../registry.js';
 
 /** What a handler reads. */
 export interface ReportContent {

@@ -1,4 +1,4 @@
-import { hasOtherDevice } from '../db/devices/device-repository.js';
+import { hasOtherDevice } from '../../db/devices/device-repository.js';
 import type { Columns } from './report-columns.js';
 import type { HandlerContext, Report } from './report-handler.js';
 

@@ -1,7 +1,7 @@
-import type { Transaction } from '../db/connection/unit-of-work.js';
-import type { Reseal } from '../db/devices/device-merge.js';
-import type { InventoryRow } from '../db/devices/inventory-repository.js';
-import type { PlistDict } from '../protocol/plist/plist.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import type { Reseal } from '../../db/devices/device-merge.js';
+import type { InventoryRow } from '../../db/devices/inventory-repository.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 
 /** A stored, acknowledged report that is to be written to the inventory. */
 export interface Report {

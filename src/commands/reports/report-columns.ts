@@ -1,8 +1,8 @@
-import type { InventoryRow } from '../db/devices/inventory-repository.js';
-import type { ListScope } from '../db/devices/listed-inventory.js';
-import { AppError } from '../errors.js';
-import { type JsonValue, plistToJson } from '../protocol/apple/command-schema.js';
-import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist/plist.js';
+import type { InventoryRow } from '../../db/devices/inventory-repository.js';
+import type { ListScope } from '../../db/devices/listed-inventory.js';
+import { AppError } from '../../errors.js';
+import { type JsonValue, plistToJson } from '../../protocol/apple/command-schema.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../../protocol/plist/plist.js';
 
 /** How a value of a report becomes the value of a column. */
 type ColumnKind = 'text' | 'boolean' | 'integer' | 'number' | 'date' | 'data' | 'json';

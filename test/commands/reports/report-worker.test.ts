@@ -1,7 +1,7 @@
-import { buildPlist } from '../../src/protocol/plist/plist.js';
-import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn } from '../helpers/device.js';
-import { deliver, enrolledTarget, type Target } from './deliver.js';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
+import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
+import { commandIn } from '../../helpers/device.js';
+import { deliver, enrolledTarget, type Target } from '../deliver.js';
 
 let app: TestApp;
 let target: Target;

@@ -1,11 +1,11 @@
-import { CommandQueue } from '../../src/commands/queue.js';
-import { ReportWorker } from '../../src/commands/report-worker.js';
-import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
-import { connectDatabase, type Database } from '../../src/db/connection/database.js';
-import { buildPlist } from '../../src/protocol/plist/plist.js';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
-import { duringOutage } from '../helpers/outage.js';
-import { capturingLogger, type LogLine } from '../http/log-lines.js';
+import { CommandQueue } from '../../../src/commands/queue.js';
+import { ReportWorker } from '../../../src/commands/reports/report-worker.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { duringOutage } from '../../helpers/outage.js';
+import { capturingLogger, type LogLine } from '../../http/log-lines.js';
 
 const INFO = 30;
 const WARN = 40;

@@ -1,18 +1,18 @@
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Database } from '../db/connection/database.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   claimReport,
   readReportBytes,
   type StoredReport,
   unhandledReports,
   updateCommands,
-} from '../db/devices/command-repository.js';
-import { createWarner, type Logger, type Warner } from '../logger.js';
-import { parsePlistDict } from '../protocol/plist/plist.js';
-import { openReport, readParameters } from './payload.js';
-import type { CommandQueue } from './queue.js';
-import { handlerFor } from './registry.js';
+} from '../../db/devices/command-repository.js';
+import { createWarner, type Logger, type Warner } from '../../logger.js';
+import { parsePlistDict } from '../../protocol/plist/plist.js';
+import { openReport, readParameters } from '../payload.js';
+import type { CommandQueue } from '../queue.js';
+import { handlerFor } from '../registry.js';
 import {
   type ContentParts,
   joinContentParts,

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { startApp, type TestApp } from '../helpers/app.js';
-import { createTestDevice, type Fields } from '../helpers/device.js';
-import { newSerial } from '../mdm/request-world.js';
-import { deliver, enrolledTarget, type Target } from './deliver.js';
+import { startApp, type TestApp } from '../../helpers/app.js';
+import { createTestDevice, type Fields } from '../../helpers/device.js';
+import { newSerial } from '../../mdm/request-world.js';
+import { deliver, enrolledTarget, type Target } from '../deliver.js';
 
 let app: TestApp;
 
