@@ -47,7 +47,8 @@ describe('parseIfMatch', () => {
   it('reads a long header in linear time', () => {
     const start = performance.now();
     expect(() => parseIfMatch(`${'"a" ,'.repeat(3000)}"`)).toThrow();
-    expect(performance.now() - start).toBeLessThan(100);
+    // In quadratic time it would take minutes.
+    expect(performance.now() - start).toBeLessThan(1000);
   });
 });
 
