@@ -17,7 +17,7 @@ import {
 } from './api/report.js';
 import { deepCursorPath, drawSamples, type Samples } from './api/samples.js';
 import { searchCases } from './api/searches.js';
-import { measureThroughput, type Throughput } from './api/throughput.js';
+import { measureThroughput, type Throughput, throughputCases } from './api/throughput.js';
 import { CLEAN_UP, createBenchTag, writeCases } from './api/writes.js';
 import { type AdminDatabase, openAdminDatabase } from './data/admin-database.js';
 import { ApiClient } from './load/api-client.js';
@@ -37,7 +37,6 @@ const { values: options } = parseArgs({
 const SORT_TARGET_MS = 25;
 const CALLS = 12;
 const WALK_PAGE = 1000;
-const FEW_FIELDS = 'device_name,serial_number,model_name,os_version,last_seen';
 
 interface Bench {
   database: AdminDatabase;
@@ -92,32 +91,31 @@ async function measureAll(bench: Bench): Promise<void> {
   if (sorts.length > 0) say(describeSorts(sorts, SORT_TARGET_MS));
 }
 
-const SIMPLE: [name: string, type: 'tags' | 'devices', query: string][] = [
-  ['GET a tag', 'tags', ''],
-  ['GET a device', 'devices', ''],
-  ['GET a device, 5 fields', 'devices', `?fields[devices]=${FEW_FIELDS}`],
-];
-
 async function measureThroughputs(bench: Bench): Promise<void> {
-  if (!'throughput'.includes(options.only)) return;
-  const { samples, server, token } = bench;
-  const ids = { tags: samples.tagIds, devices: samples.deviceIds };
+  const { samples, server, token, database } = bench;
+  const all = [16, 32].flatMap((connections) =>
+    throughputCases(samples).map((one) => ({
+      one,
+      connections,
+      name: `${one.name}, ${connections} connections`,
+    })),
+  );
+  const chosen = all.filter(({ name }) => `throughput: ${name}`.includes(options.only));
+  if (chosen.length === 0) return;
   say(`\n${describeThroughputHead()}`);
-  for (const [what, type, query] of SIMPLE) {
-    for (const connections of [16, 32]) {
-      const name = `${what}, ${connections} connections`;
-      const measured = await measureThroughput({
-        port: server.port,
-        pid: server.pid,
-        token,
-        connections,
-        paths: ids[type].map((id) => `/${type}/${id}${query}`),
-        seconds: Number(options.seconds) * 3,
-      });
-      bench.throughput[name] = measured;
-      say(describeThroughput(name, measured));
-    }
+  for (const { name, one, connections } of chosen) {
+    const measured = await measureThroughput(one, {
+      port: server.port,
+      pid: server.pid,
+      databasePid: database.pid,
+      token,
+      connections,
+      seconds: Number(options.seconds) * 3,
+    });
+    bench.throughput[name] = measured;
+    say(describeThroughput(name, measured));
   }
+  for (const sql of CLEAN_UP) await database.client.query(sql);
 }
 
 function describeMachine({ sizes, fillSeconds }: AdminDatabase): string {
@@ -150,8 +148,8 @@ async function runOn(database: AdminDatabase): Promise<void> {
     databaseUrl,
     dataDir,
     watchLoop: true,
-    // What a server writes by default, but to nowhere.
-    settings: { ADMIN_TOKEN: token, LOG_LEVEL: 'info' },
+    // What a server writes by default, but to nowhere. Its pushes would find no Apple.
+    settings: { ADMIN_TOKEN: token, LOG_LEVEL: 'info', ROLE: 'web' },
   });
   const api = new ApiClient(server.port, token);
   try {

@@ -37,14 +37,15 @@ export function describeSorts(results: CaseResult[], targetMs: number): string {
 }
 
 export function describeThroughputHead(): string {
-  const heads = ['per s', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms', 'client'];
-  return columns(['simple GETs', ...heads]);
+  const heads = ['per s', 'p50 ms', 'p95 ms', 'p99 ms', 'CPU ms', 'PG ms', 'client'];
+  return columns(['throughput', ...heads]);
 }
 
 export function describeThroughput(name: string, measured: Throughput): string {
-  const { perSecond, p50, p95, p99, cpu, cpuMsPerRequest, failures } = measured;
+  const { perSecond, p50, p95, p99, cpu, failures } = measured;
+  const { cpuMsPerRequest, databaseMsPerRequest } = measured;
   const rate = Math.round(perSecond).toLocaleString('en');
-  const times = [p50, p95, p99, cpuMsPerRequest].map(ms);
+  const times = [p50, p95, p99, cpuMsPerRequest, databaseMsPerRequest].map(ms);
   const row = columns([name, rate, ...times, `${Math.round(cpu * 100)} %`]);
   return row + (failures > 0 ? `  ${failures} FAILED` : '');
 }

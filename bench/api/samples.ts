@@ -4,6 +4,8 @@ import type { ApiClient } from '../load/api-client.js';
 /** What the cases ask for: ids and values that are in the database, spread over it. */
 export interface Samples {
   deviceIds: number[];
+  /** Those of them that are enrolled. */
+  enrolledIds: number[];
   serials: string[];
   commandIds: number[];
   tagIds: number[];
@@ -20,6 +22,10 @@ export async function drawSamples(client: pg.Client): Promise<Samples> {
     client,
     `select serial_number as value from devices where id = any('{${deviceIds.join(',')}}')`,
   );
+  const enrolledIds = await column<string>(
+    client,
+    `select id as value from devices where is_enrolled and id = any('{${deviceIds.join(',')}}')`,
+  );
   const tags = await column<string>(
     client,
     `select name as value from tags join device_tags on tag_id = id group by id order by count(*)`,
@@ -31,6 +37,7 @@ export async function drawSamples(client: pg.Client): Promise<Samples> {
   );
   return {
     deviceIds,
+    enrolledIds: enrolledIds.map(Number),
     serials,
     commandIds: await spread(client, 'commands', 'id'),
     tagIds: await spread(client, 'tags', 'id'),

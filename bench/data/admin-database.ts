@@ -5,13 +5,15 @@ import pg from 'pg';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
-import { openServer } from '../load/database.js';
+import { openServer, postmasterPid } from '../load/database.js';
 import { fillAdminData, type Sizes } from './admin-data.js';
 
 export interface AdminDatabase {
   /** A plain connection, without the settings of the device path. */
   client: pg.Client;
   url: string;
+  /** Of the postmaster; undefined where it runs elsewhere. */
+  pid: number | undefined;
   directory: string;
   sizes: Sizes;
   fillSeconds: number;
@@ -42,7 +44,8 @@ export async function openAdminDatabase(options: AdminDatabaseOptions): Promise<
     const startedAt = performance.now();
     const sizes = await fill(url, options.scale);
     const fillSeconds = (performance.now() - startedAt) / 1000;
-    return { client, url, directory, sizes, fillSeconds, stop };
+    const pid = await postmasterPid(client);
+    return { client, url, pid, directory, sizes, fillSeconds, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -55,6 +55,9 @@ function deviceRow(random: Random, id: number): DeviceRow {
     is_enrolled: isEnrolled,
     platform,
     topic: 'com.apple.mgmt.External.5a3bbd5f-0b1e-4a8e-9c80-4b3cf7d7a001',
+    // Never opened: the bench sends no pushes.
+    sealed_push: isEnrolled ? 'sealed'.padEnd(160) : null,
+    push_state: isEnrolled ? 'ok' : null,
     ...hardwareOf(drawn),
     ...timesOf(drawn, isEnrolled),
     ...cellularOf(drawn),

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type pg from 'pg';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { connectDatabase, connectionUrl, type Database } from '../../src/db/connection/database.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
@@ -42,7 +43,6 @@ export async function trustFleet(connectionString: string, seed: FleetSeed): Pro
 /** An empty, migrated database that trusts the benchmark's CA. */
 export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase> {
   const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
-  const given = process.env.BENCH_DATABASE_URL;
   const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   await migrate(db, { logger: createLogger('error') });
@@ -52,7 +52,7 @@ export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase>
     await server.stop();
     rmSync(directory, { recursive: true, force: true });
   };
-  const pid = await postmasterPid(db, given === undefined);
+  const pid = await postmasterPid(db.pool);
   return { db, url: server.url, pid, directory, stop };
 }
 
@@ -119,10 +119,10 @@ async function trustCa({ knex }: Database, { caCertificate }: FleetSeed): Promis
   await knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
 }
 
-/** Only for a server on this machine: another machine's process id is of no use. */
-async function postmasterPid(db: Database, isOurs: boolean): Promise<number | undefined> {
-  if (!isOurs) return undefined;
-  const { rows } = await db.pool.query<{ pid: string }>(
+/** Only for a server of our own on this machine: another machine's process id is of no use. */
+export async function postmasterPid(client: Pick<pg.Client, 'query'>): Promise<number | undefined> {
+  if (process.env.BENCH_DATABASE_URL !== undefined) return undefined;
+  const { rows } = await client.query<{ pid: string }>(
     `select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid`,
   );
   return Number(rows[0]?.pid);
