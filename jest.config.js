@@ -38,7 +38,8 @@ module.exports = {
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
   runtime: '<rootDir>/test/helpers/shared-modules.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
-  // Tests wait for other processes a third of the time; with four workers two cores are busy.
-  maxWorkers: 4,
+  // Tests wait for other processes a third of the time; with three workers two cores are busy. A
+  // fourth saves nothing and makes those late that measure time.
+  maxWorkers: 3,
   testTimeout: 30000,
 };
