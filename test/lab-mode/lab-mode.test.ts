@@ -288,13 +288,15 @@ describe('the lab', () => {
 
     const hasProc = existsSync('/proc/self/stat') ? it : it.skip;
     hasProc('minds none that was killed and whose parent does not ask for it', async () => {
-      // exec replaces the shell by a program that does not wait for the child.
-      const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60']);
+      // exec replaces the shell by a program that does not wait for the child. The child ends only
+      // after that: some shells collect one that ended before.
+      const parent = spawn('sh', ['-c', 'sleep 60 & echo $!; exec sleep 60']);
       const [line] = await once(parent.stdout, 'data');
       const pid = Number(String(line));
-      await eventually(() =>
-        expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toMatch(/^\d+ \(sleep\) Z /),
-      );
+      const statOf = (id: number) => readFileSync(`/proc/${id}/stat`, 'utf8');
+      await eventually(() => expect(statOf(parent.pid ?? 0)).toMatch(/^\d+ \(sleep\) /));
+      globalThis.process.kill(pid);
+      await eventually(() => expect(statOf(pid)).toMatch(/^\d+ \(sleep\) Z /));
       await process({ hostname: hostname(), pid });
       await open();
       expect(parent.kill('SIGKILL')).toBe(true);
