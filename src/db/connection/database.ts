@@ -2,6 +2,7 @@ import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { createWarner, type Logger } from '../../logger.js';
 import { ListConnections } from './list-connections.js';
+import type { KnexParameters } from './prepared-statements.js';
 
 /** Where a PostgreSQL listens: `host` is a name, an address or the directory of a unix socket. */
 export interface ConnectionSettings {
@@ -161,6 +162,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
     compileSqlOnError: false,
     acquireConnectionTimeout: CONNECT_TIMEOUT_MS + LOCK_TIMEOUT_MS,
   });
+  builder.userParams = { namedStatements } satisfies KnexParameters;
   const close = async () => {
     // First, because it cancels statements over the background pool.
     await lists.close();

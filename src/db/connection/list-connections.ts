@@ -81,7 +81,9 @@ export class ListConnections {
 
   #run<T>(caller: Caller, sql: Sql): Promise<T[]> {
     return this.#lend(caller, async (connection) => {
-      if (this.#options.keepsSession) return connection.query<T>(sql);
+      const { keepsSession } = this.#options;
+      if (keepsSession && sql.isPlannedOnce) return connection.queryPrepared<T>(sql);
+      if (keepsSession) return connection.query<T>(sql);
       return this.#inTransaction(connection, {}, () => connection.query<T>(sql));
     });
   }

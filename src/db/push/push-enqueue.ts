@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { runPrepared } from '../connection/prepared-statements.js';
 import { forRecipients, type PushRecipient } from './push-recipients.js';
 
 export interface PushRequestOptions {
@@ -22,10 +23,10 @@ const REQUEST = forRecipients(
   ({ recipients, pushes, key, joinDevice, isEnrolled }) => `
 insert into ${pushes} as p (${key}, due_at)
 select r.id,
-  greatest(now(), coalesce(:at::timestamptz, now())) + random() * :spread * interval '1 ms'
+  greatest(now(), coalesce(?::timestamptz, now())) + random() * ?::float8 * interval '1 ms'
 from ${recipients} r
 ${joinDevice}
-where r.id = any(:ids::bigint[])
+where r.id = any(?::bigint[])
   and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
 order by r.id
 on conflict (${key}) ${REQUEST_AGAIN}`,
@@ -85,5 +86,6 @@ async function request(
   { ids, at = null, spreadMs = 0 }: PushRequestOptions & { ids: readonly number[] },
 ): Promise<void> {
   if (ids.length === 0) return;
-  await trx.raw(REQUEST[recipient].text, { ids: [...ids], at: at ?? null, spread: spreadMs });
+  const bindings = [at ?? null, spreadMs, [...ids]];
+  await runPrepared(trx, { text: REQUEST[recipient].text, bindings });
 }

@@ -33,34 +33,49 @@ export function rangeSql(query: ListQuery, slice: Slice): Sql {
 export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): Sql {
   const columns = [columnList([]), ...keyColumns(keys)].join(', ');
   const text = `select ${columns} from ${quoted(shape.table)} as ${TABLE} where ${TABLE}."id" = ?`;
-  return { text, bindings: [id] };
+  return { text, bindings: [id], isPlannedOnce: true };
+}
+
+/**
+ * A client's filter decides the plan: a rare value is best found by its index, a common one in the
+ * order of the list. Without a filter the order and the limit decide it.
+ */
+function isPlannedOnce({ filter }: ListQuery): boolean {
+  return filter.length === 0;
+}
+
+/** The limit stands in the text of a statement that is planned once, since the plan depends on it. */
+function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
+  if (isOnce) return { text: `limit ${limit}`, bindings: [] };
+  return { text: 'limit ? offset ?', bindings: [limit, offset] };
 }
 
 /**
  * Finds the ids of the page first, so that skipping and sorting read narrow rows or an index alone, and
  * only the page's own rows are read whole. The first rows by id need no such detour.
  */
-function selectSql(
-  query: ListQuery,
-  { keys, range, limit, offset = 0 }: Slice,
-  columns: string,
-): Sql {
+function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
+  const { keys, range, offset = 0 } = slice;
   const where = conditions(query, range ? [range] : []);
   const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
   const order = `order by ${orderBy(keys)}`;
-  const page = `${from} where ${where.text} ${order} limit ? offset ?`;
+  const isOnce = isPlannedOnce(query) && offset === 0;
+  const limit = limitSql(slice, isOnce);
+  const page = `${from} where ${where.text} ${order} ${limit.text}`;
   const text =
     keys.length === 1 && offset === 0
       ? `select ${columns} ${page}`
       : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
-  return { text, bindings: [...where.bindings, limit, offset] };
+  const bindings = [...where.bindings, ...limit.bindings];
+  return { text, bindings, isPlannedOnce: isOnce };
 }
 
 /** How many rows of the list are in one range of it. */
 export function rangeCountSql(query: ListQuery, range: Sql): Sql {
   const { text, bindings } = conditions(query, [range]);
   const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
-  return { text: `select count(*) as total ${from} where ${text}`, bindings };
+  const counted = `select count(*) as total ${from} where ${text}`;
+  return { text: counted, bindings, isPlannedOnce: isPlannedOnce(query) };
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */
@@ -113,7 +128,9 @@ export function countSql(query: ListQuery): Sql {
     columns.push(`exists (select 1 from ${quoted(parent.table)} where "id" = ?) as parent_exists`);
     bindings.push(id);
   }
-  if (columns.length === 1 && limit === '') return { text: counted, bindings };
-  const text = `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
-  return { text, bindings };
+  const text =
+    columns.length === 1 && limit === ''
+      ? counted
+      : `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
+  return { text, bindings, isPlannedOnce: isPlannedOnce(query) };
 }

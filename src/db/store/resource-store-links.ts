@@ -36,9 +36,10 @@ function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql
   const select = (owner: string, from: string, except: Sql): Sql => ({
     text: [
       `select ${owner} as ${quoted(OWNER)}, ${columnList(columns)} from ${from}`,
-      `where ${owner} = any(?::bigint[])${except.text} limit ?`,
+      `where ${owner} = any(?::bigint[])${except.text} limit ${limit}`,
     ].join(' '),
-    bindings: [ids, ...except.bindings, limit],
+    bindings: [ids, ...except.bindings],
+    isPlannedOnce: true,
   });
   if (relation.kind === 'toOne') return select('t0."id"', table, { text: '', bindings: [] });
   const { via } = relation;
@@ -65,7 +66,7 @@ export async function linkage(
 /** The number of ids in one relationship. */
 export async function countLinked(runner: StatementRunner, link: Link): Promise<number> {
   const { text, bindings } = linkedSql(link).from;
-  const sql: Sql = { text: `select count(*) as total ${text}`, bindings };
+  const sql: Sql = { text: `select count(*) as total ${text}`, bindings, isPlannedOnce: true };
   const [row] = await runner.run<{ total: number }>(sql);
   return row?.total ?? 0;
 }
@@ -98,6 +99,7 @@ function selected({ text, bindings }: Sql, column: string, selection: LinkSelect
   return {
     text: [text, ...parts.map(([part]) => part)].join(' '),
     bindings: [...bindings, ...parts.map(([, value]) => value)],
+    isPlannedOnce: true,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
+import { runPrepared } from '../connection/prepared-statements.js';
 import { type FieldOf, toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 
@@ -7,14 +8,9 @@ import type { Sql, StatementRunner } from '../connection/statement-runner.js';
  * The rows of one statement. Throws AppError; with the shape of the written resource it names the
  * attributes and relationships at fault.
  */
-export async function runSql<T>(
-  knex: Knex,
-  { text, bindings }: Sql,
-  shape?: ResourceShape,
-): Promise<T[]> {
+export async function runSql<T>(knex: Knex, sql: Sql, shape?: ResourceShape): Promise<T[]> {
   try {
-    const { rows } = await knex.raw<{ rows: T[] }>(text, bindings as Knex.RawBinding[]);
-    return rows;
+    return await runPrepared<T>(knex, sql);
   } catch (error) {
     throw toAppError(error, shape && fieldOf(shape));
   }

@@ -16,7 +16,8 @@ import type {
   Row,
   Store,
 } from '../../jsonapi/store.js';
-import { type Database, runStatement, type Statement } from '../connection/database.js';
+import type { Database } from '../connection/database.js';
+import { runOnPool } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
@@ -168,34 +169,15 @@ interface Values {
 
 type LinkedIds = Link & { relatedIds: number[] };
 
-/**
- * One row by its id, outside of any transaction. Prepared, since planning the 200 columns of a device
- * costs four times as much as running the statement.
- */
+/** One row by its id, outside of any transaction. */
 async function findRow(db: Database, { shape, id, columns }: FindQuery): Promise<Row | undefined> {
-  const text = `select ${columnList(columns)} from ${quoted(shape.table)} as t0 where t0."id" = $1`;
-  const name = nameOf(text);
+  const text = `select ${columnList(columns)} from ${quoted(shape.table)} as t0 where t0."id" = ?`;
   try {
-    const { rows } = await (name === undefined
-      ? db.pool.query<Row>(text, [id])
-      : runStatement<Row>(db, { name, text } satisfies Statement, [id]));
-    return rows[0];
+    const [row] = await runOnPool<Row>(db, { text, bindings: [id] });
+    return row;
   } catch (error) {
     throw toAppError(error);
   }
-}
-
-/** Sparse fieldsets make any number of texts; those beyond the limit are planned each time. */
-const MOST_PREPARED = 200;
-
-const preparedNames = new Map<string, string>();
-
-function nameOf(text: string): string | undefined {
-  const known = preparedNames.get(text);
-  if (known !== undefined || preparedNames.size >= MOST_PREPARED) return known;
-  const name = `find_${preparedNames.size}`;
-  preparedNames.set(text, name);
-  return name;
 }
 
 /** JSON values as text: the driver would send an array as a PostgreSQL array. */

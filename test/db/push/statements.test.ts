@@ -16,7 +16,15 @@ const raw = (text: string) => {
   texts.push(text);
   return Promise.resolve({ rows: [], rowCount: 0 });
 };
-const knex = { raw } as unknown as Knex.Transaction;
+const client = {
+  acquireConnection: () => Promise.resolve({}),
+  releaseConnection: () => Promise.resolve(),
+  query: (_connection: unknown, { sql }: { sql: string }) => {
+    texts.push(sql);
+    return Promise.resolve({ response: { rows: [] } });
+  },
+};
+const knex = { raw, client, userParams: {} } as unknown as Knex.Transaction;
 const query = (statement: { text: string }) => raw(statement.text);
 const db = { namedStatements: true, background: { query } } as unknown as Database;
 

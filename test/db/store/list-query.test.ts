@@ -47,9 +47,16 @@ function rowsSql(query: ListQuery, offset = 0) {
 describe('rowsSql', () => {
   it('reads the requested columns, by id unless sorted', () => {
     expect(rowsSql(query)).toEqual({
-      text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit ? offset ?',
-      bindings: [30, 0],
+      text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit 30',
+      bindings: [],
+      isPlannedOnce: true,
     });
+  });
+
+  it('plans each time what a filter or an offset decides', () => {
+    expect(rowsSql(named)).toMatchObject({ bindings: ['x', 30, 0], isPlannedOnce: false });
+    expect(rowsSql(query, 60)).toMatchObject({ bindings: [30, 60], isPlannedOnce: false });
+    expect(countSql(named).isPlannedOnce).toBe(false);
   });
 
   it('breaks ties by the id and skips the previous pages', () => {
@@ -69,7 +76,7 @@ describe('rowsSql', () => {
       text: expect.stringContaining(
         'where (t0."id" in (select "tag_id" from "device_tags" where "device_id" = ?)) order by',
       ),
-      bindings: [7, 30, 0],
+      bindings: [7],
     });
     const relation = { kind: 'toMany', type: 'tags', via: { foreignKey: 'device_id' } } as const;
     const scope = { parent: devices, relation, id: 7 };
@@ -80,7 +87,11 @@ describe('rowsSql', () => {
 describe('countSql', () => {
   it('counts exactly on request, and no collection of a million rows by default', () => {
     const counted = 'select count(*) as total from "tags" as t0 where true';
-    expect(countSql({ ...query, exactTotal: true })).toEqual({ text: counted, bindings: [] });
+    expect(countSql({ ...query, exactTotal: true })).toEqual({
+      text: counted,
+      bindings: [],
+      isPlannedOnce: true,
+    });
     expect(countSql(query).text).toContain('where true limit 100001');
     expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
   });
