@@ -33,6 +33,7 @@ import {
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
 import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
 import { type DocsDeps, docsRoutes } from './server/docs.js';
+import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/filevault-profile.js';
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
 export type AdminRouteDeps = CommandTypeDeps &
@@ -40,6 +41,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DevicePushDeps &
   DeviceSecretDeps &
   ConfigurationDeps &
+  FileVaultProfileDeps &
   AuthorityRotationDeps &
   CertificateRevocationDeps &
   CredentialDownloadDeps &
@@ -75,6 +77,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...deviceSecretRoutes(deps),
     ...enrollmentApprovalRoutes(deps),
     ...configurationRoutes(deps),
+    ...fileVaultProfileRoutes(deps),
     ...authorityRotationRoutes(deps),
     ...certificateRevocationRoutes(deps),
     ...credentialDownloadRoutes(deps),

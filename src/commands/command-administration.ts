@@ -10,6 +10,7 @@ import {
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
 import { parsePlistDict } from '../protocol/plist/plist.js';
+import { namesPassword } from './admin-password.js';
 import {
   cancelFault,
   finalFault,
@@ -34,6 +35,7 @@ import {
   type Reader,
 } from './present-command.js';
 import type { CommandQueue, QueueOptions } from './queue.js';
+import type { RecoveryKeyRecipient } from './recovery-keys.js';
 import { completeErase } from './return-to-service.js';
 import { maskForViewers } from './viewer-mask.js';
 
@@ -79,6 +81,7 @@ export class CommandAdministration {
   constructor(
     private readonly box: SecretBox,
     private readonly queue: CommandQueue,
+    private readonly recipient: RecoveryKeyRecipient,
     private readonly presentInThread?: PresentInThread,
   ) {}
 
@@ -86,7 +89,8 @@ export class CommandAdministration {
     const { deviceId, userId, requestType, parameters, isForced, ...options } = input;
     const target = await this.queue.target(trx, deviceId);
     const asked = { target, requestType, parameters };
-    const complete = await completeSecrets(trx, this.box, asked);
+    const { box, recipient } = this;
+    const complete = await completeSecrets({ trx, box, recipient }, asked);
     const { value, faults } = checkJsonParameters(requestType, complete.parameters);
     const all = [...faults, ...timeFaults(options)];
     if (all.length > 0) throw validationError(all);
@@ -155,7 +159,7 @@ export class CommandAdministration {
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {
     const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
-    return isAdminOnly(requestType) || hasSecrets(others);
+    return isAdminOnly(requestType) || hasSecrets(others) || namesPassword(others);
   }
 
   presentParameters(

@@ -8,7 +8,9 @@ import {
   type SealedSecret,
 } from '../db/devices/device-secrets.js';
 import { type ErrorDetail, validationError } from '../errors.js';
+import { completeAdminPassword } from './admin-password.js';
 import type { JsonObject } from './present-command.js';
+import { completeRotation, type RotationDeps } from './recovery-keys.js';
 
 /** A secret of the device that a command sets or needs, and its keys in the parameters. */
 interface SecretRule {
@@ -57,17 +59,28 @@ export interface CompletedCommand {
  * the device last confirmed. AppError 422 for a PIN that is not six digits.
  */
 export async function completeSecrets(
-  trx: Transaction,
-  box: SecretBox,
+  deps: RotationDeps,
   command: { target: SecretTarget; requestType: string; parameters: JsonObject },
 ): Promise<CompletedCommand> {
-  const { target, requestType, parameters } = command;
+  const { trx, box } = deps;
+  const { target, requestType } = command;
+  const deviceId = target.id;
+  if (requestType === 'RotateFileVaultKey') {
+    const { parameters } = command;
+    return { parameters: await completeRotation(deps, { deviceId, parameters }) };
+  }
+  const changed = await completeAdminPassword(requestType, command.parameters, newPassword);
+  const { parameters, password } = changed;
+  if (password !== undefined) {
+    const secret = seal(box, { deviceId, kind: 'admin_password', value: password });
+    return { parameters, secret };
+  }
   const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
   if (rule === undefined) return { parameters };
   const { kind, sets, needs } = rule;
   const complete = { ...parameters };
   if (needs !== undefined && complete[needs] === undefined) {
-    const current = await currentSecret(trx, box, { deviceId: target.id, kind });
+    const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }
   if (sets === undefined) return { parameters: complete };
@@ -78,7 +91,7 @@ export async function completeSecrets(
   const fault = sets === 'PIN' ? pinFault(value) : undefined;
   if (fault !== undefined) throw validationError([fault]);
   if (typeof value !== 'string') return { parameters: complete };
-  return { parameters: complete, secret: seal(box, { deviceId: target.id, kind, value }) };
+  return { parameters: complete, secret: seal(box, { deviceId, kind, value }) };
 }
 
 async function currentSecret(

@@ -3,10 +3,9 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { secretLabel } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
 import { AppError } from '../errors.js';
-import { completeSecrets } from './command-secrets.js';
-import { REQUEST_TYPE_POINTER, requireEligible } from './eligibility.js';
+import type { CommandAdministration } from './command-administration.js';
+import { requireEligible } from './eligibility.js';
 import { fullInformation } from './inventory-plan.js';
-import { readJsonParameters } from './payload.js';
 import type { JsonObject } from './present-command.js';
 import { type CommandQueue, factsOf } from './queue.js';
 
@@ -15,6 +14,7 @@ export class DeviceActions {
   constructor(
     private readonly box: SecretBox,
     private readonly queue: CommandQueue,
+    private readonly commands: CommandAdministration,
   ) {}
 
   /** AppError 422 if the device is not eligible, 409 `no_unlock_token` if it has escrowed none. */
@@ -44,15 +44,11 @@ export class DeviceActions {
     deviceId: number,
     requested: { requestType: string; parameters: JsonObject } | undefined,
   ): Promise<number> {
-    const target = await this.queue.target(trx, deviceId);
-    if (requested === undefined) {
-      const parameters = fullInformation(factsOf(target));
-      return this.queue.add(trx, deviceId, { requestType: 'DeviceInformation', parameters });
+    if (requested !== undefined) {
+      return (await this.commands.enqueue(trx, { deviceId, ...requested })).id;
     }
-    const { requestType } = requested;
-    const complete = await completeSecrets(trx, this.box, { target, ...requested });
-    const parameters = readJsonParameters(requestType, complete.parameters);
-    requireEligible(target, requestType, { pointer: REQUEST_TYPE_POINTER });
-    return this.queue.add(trx, deviceId, { requestType, parameters, secret: complete.secret });
+    const target = await this.queue.target(trx, deviceId);
+    const parameters = fullInformation(factsOf(target));
+    return this.queue.add(trx, deviceId, { requestType: 'DeviceInformation', parameters });
   }
 }

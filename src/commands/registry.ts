@@ -4,6 +4,7 @@ import { deviceConfigured } from './handlers/device-configured.js';
 import { deviceInformation } from './handlers/device-information.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
+import { rotateFileVaultKey } from './handlers/rotate-filevault-key.js';
 import { securityInfo } from './handlers/security-info.js';
 import type { ReportHandler } from './reports/report-handler.js';
 
@@ -20,6 +21,7 @@ const HANDLERS: readonly ReportHandler[] = [
   profileList,
   availableOsUpdates,
   deviceConfigured,
+  rotateFileVaultKey,
 ];
 
 const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]));

@@ -55,6 +55,7 @@ import { AuthorityRotations } from '../pki/authority/stored-authority.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CredentialFiles } from '../pki/credentials/credential-files.js';
 import type { FileCertificate } from '../pki/credentials/credential-status.js';
+import type { FileVaultKey } from '../pki/credentials/filevault-key.js';
 import { PushCertificateRequests } from '../pki/push-certificates/push-request-service.js';
 import { RevocationLists } from '../pki/revocation/revocation-lists.js';
 import { RevocationResponder } from '../pki/revocation/revocation-responder.js';
@@ -101,6 +102,7 @@ export interface AppDeps {
   uploads: BodyReader;
   threads: ThreadPool;
   actions: DeviceActions;
+  fileVaultKey: FileVaultKey;
   services: ReturnType<typeof createResourceServices>;
   metrics: Metrics;
   push: PushService;
@@ -197,6 +199,8 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     push,
     onScepChange,
     credentialFiles,
+    fileVaultKey: deps.fileVaultKey,
+    publicUrl: config.publicUrl,
     version,
     uploads,
     box,

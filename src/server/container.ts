@@ -18,21 +18,13 @@ import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
 import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
-import {
-  BODY_LIMITS,
-  type BodyLimits,
-  BodyReader,
-  UPLOAD_LIMITS,
-} from '../http/bodies/body-reader.js';
-import { createProxyTrust } from '../http/requests/trust-proxy.js';
+import type { BodyLimits } from '../http/bodies/body-reader.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
 import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
 import { createTasks } from '../jobs/tasks/index.js';
 import { createWarner, type Logger } from '../logger.js';
-import { createClientCertificates } from '../mdm/client-certificates.js';
 import { createDeviceHandler } from '../mdm/handler.js';
-import { createExpiryWarner } from '../mdm/identity.js';
 import type { MdmServices } from '../mdm/services.js';
 import { createMetrics, type Metrics } from '../metrics/metrics.js';
 import {
@@ -40,13 +32,13 @@ import {
   createCertificateAuthorities,
 } from '../pki/authority/authorities.js';
 import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
+import { FileVaultKey } from '../pki/credentials/filevault-key.js';
 import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
-import { SignerCache } from '../protocol/mdm/mdm-signature.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
 import { DeviceSetups } from '../setup-assistant/device-setups.js';
@@ -61,6 +53,7 @@ import { createApp } from './app.js';
 import { createBackground } from './background.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
 import { openPushService } from './push.js';
+import { bodyReaders, identitySources } from './request-readers.js';
 import { createResourceServices, type ResourceServiceDeps } from './resource-services.js';
 import { currentSigner, shownChain, tlsSettings } from './served-tls.js';
 
@@ -90,27 +83,6 @@ export interface Container {
   stopBackground(): Promise<void>;
   /** Afterwards: what requests have left in memory is finished and written. */
   stop(): Promise<void>;
-}
-
-/** How devices show who they are. */
-function identitySources(config: Config, logger: Logger) {
-  const { tlsClientCert: fromTls, clientCertHeader: header } = config;
-  const signers = new SignerCache();
-  const proxies = createProxyTrust(config.trustProxy);
-  return {
-    signers,
-    clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
-    onExpired: createExpiryWarner(logger, config.identityGrace),
-  };
-}
-
-/** Bodies are counted for the process as a whole: of devices and of who is unknown, and of admins. */
-function bodyReaders({ config, logger, bodyLimits }: ContainerDeps) {
-  const proxies = createProxyTrust(config.trustProxy);
-  return {
-    bodies: new BodyReader({ proxies, logger, limits: bodyLimits ?? BODY_LIMITS }),
-    uploads: new BodyReader({ proxies, logger, limits: bodyLimits ?? UPLOAD_LIMITS }),
-  };
 }
 
 const workerHandler: DeviceHandler = () => {
@@ -144,7 +116,28 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const tokens = new TokenVerifier({ db, logger, changes, adminToken: config.adminToken });
   const queue = new CommandQueue(box, () => push.wake());
   const threads = new ThreadPool();
-  const reports = new ReportWorker({ db, box, queue, logger, ...reportThreads(threads) });
+  const fileVaultKey = new FileVaultKey(box);
+  const reports = new ReportWorker({
+    db,
+    box,
+    queue,
+    recipient: fileVaultKey,
+    logger,
+    ...reportThreads(threads),
+  });
+  const resourceServices = createResourceServices({
+    box,
+    queue,
+    fileVaultKey,
+    publicUrl,
+    tlsUse,
+    passwordCost: deps.passwordCost,
+    ...resultThreads(threads),
+    onAuthoritiesChange: reloadHere,
+    onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
+    onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
+    isLabOn: config.lab,
+  });
   const warn = createWarner(logger);
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
@@ -225,19 +218,9 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     bodies,
     uploads,
     threads,
-    actions: new DeviceActions(box, queue),
-    services: createResourceServices({
-      box,
-      queue,
-      publicUrl: config.publicUrl,
-      tlsUse,
-      passwordCost: deps.passwordCost,
-      ...resultThreads(threads),
-      onAuthoritiesChange: reloadHere,
-      onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
-      onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
-      isLabOn: config.lab,
-    }),
+    actions: new DeviceActions(box, queue, resourceServices.commands),
+    services: resourceServices,
+    fileVaultKey,
     challenges,
     renewals,
     dep,

@@ -11,12 +11,15 @@ import { notFound } from '../errors.js';
 import { createJobQueue, JobService } from '../jobs/job-queue.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CertificateService } from '../pki/certificates/certificate-service.js';
+import { FileVaultKey } from '../pki/credentials/filevault-key.js';
 import { SigningRequestService } from '../pki/signing-requests/signing-request-service.js';
 import type { ResourceServices } from '../resources/index.js';
 
 export interface ResourceServiceDeps {
   box: SecretBox;
   queue: CommandQueue;
+  /** Makes one when left out. */
+  fileVaultKey?: FileVaultKey;
   /** Where devices reach this server; without a slash at its end. */
   publicUrl: string;
   /** Without it large results are written at once. */
@@ -38,9 +41,10 @@ export interface ResourceServiceDeps {
 /** What the resources need of the other modules, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps) {
   const { box, queue, publicUrl, isLabOn = false, onAuthoritiesChange = () => undefined } = deps;
+  const { fileVaultKey = new FileVaultKey(box) } = deps;
   const { onPushCertificate, onEndingCredential, tlsUse, passwordCost } = deps;
   return {
-    commands: new CommandAdministration(box, queue, deps.presentInThread),
+    commands: new CommandAdministration(box, queue, fileVaultKey, deps.presentInThread),
     settings: {
       rename: (trx: Transaction, input: Parameters<typeof renameDevice>[1]) =>
         renameDevice(trx, input, queue),

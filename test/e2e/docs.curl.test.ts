@@ -43,6 +43,7 @@ const WALK_THROUGHS: WalkThrough[] = [
   {
     page: 'docs/commands.md',
     shows: ['"status": "Cancelled"', '"kind": "device_lock_pin"', '"encoding": "utf8"'],
+    checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
   },
   { page: 'docs/configuration.md', shows: ['Example School'] },
   {

@@ -12,6 +12,7 @@ import { createHttpServer } from '../../src/http/server/server.js';
 import { createDeviceHandler } from '../../src/mdm/handler.js';
 import type { MdmServices } from '../../src/mdm/services.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
+import { FileVaultKey } from '../../src/pki/credentials/filevault-key.js';
 import { createTrust } from '../../src/pki/trust/trust.js';
 import { SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
 import { ThreadPool } from '../../src/threads/thread-pool.js';
@@ -43,6 +44,7 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
       db,
       box,
       queue: new CommandQueue(box),
+      recipient: new FileVaultKey(box),
       logger,
       ...reportThreads(threads),
     }),

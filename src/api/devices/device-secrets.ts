@@ -21,6 +21,8 @@ const TEXT_KINDS: readonly SecretKind[] = [
   'erase_pin',
   'recovery_lock_password',
   'firmware_password',
+  'admin_password',
+  'filevault_recovery_key',
 ];
 
 const REASON = z.strictObject({

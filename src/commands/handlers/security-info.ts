@@ -68,24 +68,46 @@ function securityColumns(info: PlistDict): Record<string, unknown> {
   return columns;
 }
 
+/** Every SecurityInfo repeats the keys; equal digests add nothing to their history. */
 async function escrowRecoveryKeys(
   deviceId: number,
   info: PlistDict,
-  { trx, seal, digest }: HandlerContext,
+  context: HandlerContext,
 ): Promise<void> {
   for (const [key, kind] of Object.entries(ESCROWED)) {
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
-    const label = secretLabel(deviceId, kind);
-    // Every SecurityInfo repeats the key; equal digests add nothing to its history.
-    await escrowSecret(trx, {
-      deviceId,
-      kind,
-      sealed: seal(bytes, label),
-      digest: digest(bytes, label),
-    });
+    const isNew = await escrow(context, { deviceId, kind, bytes });
+    if (isNew && kind === 'fde_personal_recovery_key_cms') {
+      await escrowRecoveryKey(deviceId, bytes, context);
+    }
   }
+}
+
+/**
+ * Stores the FileVault recovery key that a CMS message holds. Returns false when it is encrypted to
+ * another certificate than the server's.
+ */
+export async function escrowRecoveryKey(
+  deviceId: number,
+  cms: Buffer,
+  context: HandlerContext,
+): Promise<boolean> {
+  const key = await context.openRecoveryKey(cms);
+  if (key === undefined) return false;
+  const bytes = Buffer.from(key, 'utf8');
+  await escrow(context, { deviceId, kind: 'filevault_recovery_key', bytes });
+  return true;
+}
+
+async function escrow(
+  { trx, seal, digest }: HandlerContext,
+  { deviceId, kind, bytes }: { deviceId: number; kind: SecretKind; bytes: Buffer },
+): Promise<boolean> {
+  const label = secretLabel(deviceId, kind);
+  const sealed = seal(bytes, label);
+  return await escrowSecret(trx, { deviceId, kind, sealed, digest: digest(bytes, label) });
 }
 
 export const securityInfo: ReportHandler = {

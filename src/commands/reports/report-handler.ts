@@ -30,6 +30,8 @@ export interface HandlerContext {
   seal(plain: Buffer, label: string): Buffer;
   /** Equal for equal secrets under the same label. */
   digest(plain: Buffer, label: string): Buffer;
+  /** The FileVault recovery key in a CMS message; undefined for one that the server can't open. */
+  openRecoveryKey(cms: Buffer): Promise<string | undefined>;
   /** Seals a sealed secret under another label. */
   reseal: Reseal;
   /** Queues what only supervised devices answer, in the same transaction. */

@@ -12,6 +12,7 @@ import { createWarner, type Logger, type Warner } from '../../logger.js';
 import { parsePlistDict } from '../../protocol/plist/plist.js';
 import { openReport, readParameters } from '../payload.js';
 import type { CommandQueue } from '../queue.js';
+import type { RecoveryKeyRecipient } from '../recovery-keys.js';
 import { handlerFor } from '../registry.js';
 import {
   type ContentParts,
@@ -25,6 +26,7 @@ export interface ReportWorkerDeps {
   db: Database;
   box: SecretBox;
   queue: CommandQueue;
+  recipient: RecoveryKeyRecipient;
   logger: Logger;
   /** Reads a large report in another thread; the memory of `bytes` becomes the thread's. */
   readInThread(report: { requestType: string; bytes: Buffer }): Promise<ContentParts>;
@@ -184,7 +186,7 @@ export class ReportWorker {
     stored: StoredReport,
     content: ReportContent,
   ): Promise<void> {
-    const { box, queue, logger } = this.deps;
+    const { box, queue, recipient, logger } = this.deps;
     const { id } = stored;
     const report = {
       deviceId: stored.device_id,
@@ -202,6 +204,7 @@ export class ReportWorker {
       trx,
       seal: (plain, label) => box.seal(plain, label),
       digest: (plain, label) => box.digest(plain, label),
+      openRecoveryKey: (cms) => recipient.open(trx, cms),
       reseal: (sealed, from, to) => box.seal(box.open(sealed, from), to),
       queueSupervisedInventory: async (deviceId) => {
         await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));

@@ -6,7 +6,8 @@ export type CommandSecretKind =
   | 'device_lock_pin'
   | 'erase_pin'
   | 'recovery_lock_password'
-  | 'firmware_password';
+  | 'firmware_password'
+  | 'admin_password';
 
 export type SecretKind =
   | CommandSecretKind
@@ -14,7 +15,8 @@ export type SecretKind =
   | 'bootstrap_token'
   | 'activation_lock_bypass_code'
   | 'fde_personal_recovery_key_cms'
-  | 'fde_personal_recovery_key_device_key';
+  | 'fde_personal_recovery_key_device_key'
+  | 'filevault_recovery_key';
 
 export interface SecretKey {
   deviceId: number;
@@ -185,9 +187,10 @@ insert into device_secrets (device_id, enrollment_number, proven_serial, kind, s
 select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest from devices d
 where d.id = :deviceId and ${isNewSecret({ ...PLACES, kind: ':kind', digest: ':digest' })}`;
 
-/** Stores a value that the device reported, unless it equals the last one. */
-export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret): Promise<void> {
-  await trx.raw(ESCROW, { ...secret });
+/** Stores a value that the device reported, unless it equals the last one. Returns whether it did. */
+export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret): Promise<boolean> {
+  const { rowCount } = await trx.raw<{ rowCount: number }>(ESCROW, { ...secret });
+  return rowCount > 0;
 }
 
 const ESCROW_OF_SERIAL = `

@@ -49,6 +49,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
   ...['wifi_profile', 'mdm_profile'].map((name) =>
     column('return_to_service_settings', `sealed_${name}`, `'return_to_service_settings/${name}'`),
   ),
+  setting('file_vault', 'sealed_key', 'file-vault/key'),
   setting('lab', 'sealed_key', 'lab/authority'),
   setting('lab_device_ca', 'sealed_key', 'lab/device-ca'),
 ];

@@ -1,4 +1,4 @@
-import type { PlistDict } from '../../protocol/plist/plist.js';
+import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
 import { createManagedApplication } from '../devices/applications.js';
 import {
   isEnrollmentProfile,
@@ -6,6 +6,7 @@ import {
   parseProfile,
   toInstalledProfile,
 } from '../devices/profiles.js';
+import { newRecoveryKey, sealRecoveryKey } from '../devices/recovery-key.js';
 import { acknowledged, type CommandHandler, failed } from './answer.js';
 import { applySettings } from './settings.js';
 
@@ -108,6 +109,19 @@ const deviceLocation: CommandHandler = (device) => {
   });
 };
 
+const rotateFileVaultKey: CommandHandler = (device, command) => {
+  const { FileVaultUnlock: unlock, ReplyEncryptionCertificate: certificate } = command;
+  const { recoveryKey } = device;
+  if (!isPlistDict(unlock) || unlock.Password !== recoveryKey.text) {
+    return failed(12_071, 'FileVault could not be unlocked with the given password.');
+  }
+  recoveryKey.text = newRecoveryKey(device.random);
+  recoveryKey.reported = undefined;
+  if (!Buffer.isBuffer(certificate)) return acknowledged();
+  const EncryptedNewRecoveryKey = sealRecoveryKey(recoveryKey.text, certificate);
+  return acknowledged({ RotateResult: { EncryptedNewRecoveryKey } });
+};
+
 const setRemoteDesktop = (isEnabled: boolean): CommandHandler => {
   return (device) => {
     device.isRemoteDesktopEnabled = isEnabled;
@@ -127,6 +141,7 @@ export const ACTION_COMMANDS: Record<string, CommandHandler> = {
   EnableLostMode: setLostMode(true),
   DisableLostMode: setLostMode(false),
   DeviceLocation: deviceLocation,
+  RotateFileVaultKey: rotateFileVaultKey,
   EnableRemoteDesktop: setRemoteDesktop(true),
   DisableRemoteDesktop: setRemoteDesktop(false),
   Settings: applySettings,

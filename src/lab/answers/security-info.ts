@@ -1,5 +1,6 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
 import { isAtLeast } from '../devices/os-releases.js';
+import { escrowedKey } from '../devices/recovery-key.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 
 function iosSecurity(device: SimulatedDevice): PlistInput {
@@ -54,6 +55,7 @@ function macSecurity(device: SimulatedDevice): PlistInput {
     FDE_Enabled: device.hasPasscode,
     FDE_HasPersonalRecoveryKey: device.hasPasscode,
     FDE_HasInstitutionalRecoveryKey: false,
+    FDE_PersonalRecoveryKeyCMS: device.hasPasscode ? escrowedKey(device) : undefined,
     SystemIntegrityProtectionEnabled: true,
     FirewallSettings: firewall(device),
     ...firmware(device),

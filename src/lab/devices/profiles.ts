@@ -76,7 +76,7 @@ function shownKeys(dict: PlistDict): Record<string, PlistInput> {
   return Object.fromEntries(present.map((key) => [key, dict[key] as PlistValue]));
 }
 
-function payloadsOf(profile: PlistDict): PlistDict[] {
+export function payloadsOf(profile: PlistDict): PlistDict[] {
   const content = profile.PayloadContent;
   return Array.isArray(content) ? content.filter(isPlistDict) : [];
 }

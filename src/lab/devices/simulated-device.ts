@@ -4,6 +4,7 @@ import { createIdentity, type DeviceIdentity } from './device-identity.js';
 import type { DeviceKind, LabPlatform } from './device-models.js';
 import type { InstalledProfile } from './profiles.js';
 import type { Random } from './random.js';
+import { newRecoveryKey, type RecoveryKey } from './recovery-key.js';
 import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
 
 export interface DeviceCertificate {
@@ -29,6 +30,8 @@ export interface SimulatedDevice {
   deviceName: string;
   hostName: string;
   hasPasscode: boolean;
+  /** Of FileVault; only Macs have one. */
+  recoveryKey: RecoveryKey;
   isLost: boolean;
   isRemoteDesktopEnabled: boolean;
   isErased: boolean;
@@ -111,6 +114,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     deviceName,
     hostName: `${hostNameOf(deviceName)}.local`,
     hasPasscode: random.chance(0.8),
+    recoveryKey: { text: newRecoveryKey(random.fork('recovery key')) },
     isLost: false,
     isRemoteDesktopEnabled: false,
     isErased: false,

@@ -87,7 +87,8 @@ export function readScepAnswer(der: Buffer, parties: ScepParties): ScepAnswer {
   return { status: 'success', certificates: readCertificates(openEnvelope(content, parties)) };
 }
 
-function sealEnvelope(
+/** Encrypts content for the certificate (DER) of a recipient (RFC 5652). Returns DER. */
+export function sealEnvelope(
   content: Buffer,
   recipient: Buffer,
   cipher: ScepRequestOptions['cipher'],

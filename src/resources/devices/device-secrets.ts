@@ -12,6 +12,8 @@ export const SECRET_KINDS = [
   'erase_pin',
   'recovery_lock_password',
   'firmware_password',
+  'admin_password',
+  'filevault_recovery_key',
 ] as const;
 
 const STATES = ['queued', 'sent', 'confirmed', 'failed', 'superseded'] as const;

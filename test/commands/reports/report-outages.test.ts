@@ -2,6 +2,7 @@ import { CommandQueue } from '../../../src/commands/queue.js';
 import { ReportWorker } from '../../../src/commands/reports/report-worker.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
+import { FileVaultKey } from '../../../src/pki/credentials/filevault-key.js';
 import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { duringOutage } from '../../helpers/outage.js';
@@ -44,6 +45,7 @@ function createWorker(): ReportWorker {
     db: own,
     box,
     queue,
+    recipient: new FileVaultKey(box),
     logger: captured.logger,
     sweepMs: 50,
     readInThread: () => Promise.reject(new Error('no report here is large')),

@@ -68,12 +68,13 @@ async function fill(app: TestApp): Promise<Omit<FilledServer, 'app' | 'pin'>> {
   await sendCommands(app, device, { deviceId, say });
   const profileId = await uploadProfile(app, say);
   await configure(app, say);
+  expect((await adminApi(app).get('/configuration/file_vault/profile')).status).toBe(200);
   await makeLink(app, secrets);
   await spendChallenge(app, secrets);
   await makeTokens(app, secrets);
   await addCredentials(app, say, secrets);
   for (const [name, key] of await privateKeysOf(app)) secrets.set(name, key);
-  for (const [name, key] of await labKeysOf(app)) secrets.set(name, key);
+  for (const [name, key] of await settingKeysOf(app)) secrets.set(name, key);
   return { device, deviceId, profileId, secrets };
 }
 
@@ -239,9 +240,13 @@ async function privateKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> 
   return keys;
 }
 
-/** The keys of the lab's CAs. */
-async function labKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> {
-  const identities = { lab: 'lab/authority', lab_device_ca: 'lab/device-ca' };
+/** The keys that are kept as settings: of the lab's CAs, and for FileVault. */
+async function settingKeysOf({ db, box }: TestApp): Promise<[string, Buffer][]> {
+  const identities = {
+    lab: 'lab/authority',
+    lab_device_ca: 'lab/device-ca',
+    file_vault: 'file-vault/key',
+  };
   const keys: [string, Buffer][] = [];
   for (const [name, identity] of Object.entries(identities)) {
     const { value } = await db.knex('server_settings').where({ name }).first();

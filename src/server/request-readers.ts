@@ -1,0 +1,41 @@
+import type { Config } from '../config/config.js';
+import {
+  BODY_LIMITS,
+  type BodyLimits,
+  BodyReader,
+  UPLOAD_LIMITS,
+} from '../http/bodies/body-reader.js';
+import { createProxyTrust } from '../http/requests/trust-proxy.js';
+import type { Logger } from '../logger.js';
+import { createClientCertificates } from '../mdm/client-certificates.js';
+import { createExpiryWarner } from '../mdm/identity.js';
+import { SignerCache } from '../protocol/mdm/mdm-signature.js';
+
+/** How devices show who they are. */
+export function identitySources(config: Config, logger: Logger) {
+  const { tlsClientCert: fromTls, clientCertHeader: header } = config;
+  const signers = new SignerCache();
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    signers,
+    clientCertificates: createClientCertificates({ fromTls, header, proxies, signers }),
+    onExpired: createExpiryWarner(logger, config.identityGrace),
+  };
+}
+
+/** Bodies are counted for the process as a whole: of devices and of who is unknown, and of admins. */
+export function bodyReaders({
+  config,
+  logger,
+  bodyLimits,
+}: {
+  config: Config;
+  logger: Logger;
+  bodyLimits?: BodyLimits | undefined;
+}) {
+  const proxies = createProxyTrust(config.trustProxy);
+  return {
+    bodies: new BodyReader({ proxies, logger, limits: bodyLimits ?? BODY_LIMITS }),
+    uploads: new BodyReader({ proxies, logger, limits: bodyLimits ?? UPLOAD_LIMITS }),
+  };
+}
