@@ -40,12 +40,6 @@ export async function completeAdminPassword(
   return { parameters: { ...parameters, AutoSetupAdminAccounts: [account, ...others] }, password };
 }
 
-/** Whether the request names the password of an account, which only admins may. */
-export function namesPassword({ password, AutoSetupAdminAccounts: accounts }: JsonObject): boolean {
-  const [first] = Array.isArray(accounts) ? accounts : [];
-  return password !== undefined || (isObject(first) && first.password !== undefined);
-}
-
 async function complete(
   given: JsonObject,
   { newPassword, pointer }: { newPassword: () => string; pointer: string },

@@ -10,7 +10,6 @@ import {
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
 import { parsePlistDict } from '../protocol/plist/plist.js';
-import { namesPassword } from './admin-password.js';
 import {
   cancelFault,
   finalFault,
@@ -159,7 +158,7 @@ export class CommandAdministration {
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {
     const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
-    return isAdminOnly(requestType) || hasSecrets(others) || namesPassword(others);
+    return isAdminOnly(requestType) || hasSecrets(others);
   }
 
   presentParameters(

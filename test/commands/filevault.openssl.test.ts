@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { pbkdf2Sync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createToken } from '../../src/auth/api-tokens.js';
 import { isPlistDict, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { ADMIN_TOKEN, adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
@@ -216,21 +215,6 @@ describe('the password of an administrator account', () => {
     ]);
     expect(errors[0].detail).toContain(expected);
     expect(await values('admin_password')).toEqual([]);
-  });
-
-  it('is named by admins only; operators have one made', async () => {
-    const context = {
-      requestId: 'request-1',
-      actor: { name: 'test', role: 'admin' as const },
-      sourceAddress: null,
-    };
-    const { token } = await createToken(app.db, { name: 'desk', role: 'operator' }, context);
-    const post = async (account: object) => {
-      const parameters = { AutoSetupAdminAccounts: [{ shortName: 'admin', ...account }] };
-      const document = commandDocument(id, 'AccountConfiguration', { parameters });
-      return (await adminApi(app, token).post('/commands', document)).status;
-    };
-    expect([await post({ password: 'a' }), await post({})]).toEqual([403, 201]);
   });
 
   it('is in no row and no log line', async () => {
