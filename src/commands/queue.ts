@@ -115,12 +115,17 @@ export class CommandQueue {
     return ids;
   }
 
-  /** Queues what only supervised devices answer, for one that has just reported that it is one. */
-  async queueSupervisedInventory(trx: Transaction, target: InventoryTarget): Promise<void> {
-    const rows = this.prepare(target, planSupervisedInventory(factsOf(target)));
+  /** Queues what only supervised devices answer, for those that have just reported that they are. */
+  async queueSupervisedInventory(
+    trx: Transaction,
+    targets: readonly InventoryTarget[],
+  ): Promise<void> {
+    const rows = targets.flatMap((target) => {
+      return this.prepare(target, planSupervisedInventory(factsOf(target)));
+    });
     await insertCommands(trx, rows);
     const at = new Date(Date.now() + STILL_CONNECTED_MS);
-    await this.pushLater(trx, [target.id], { at });
+    await this.pushLater(trx, idsOf(targets), { at });
   }
 
   /** Requests a push of devices that have a command to fetch now, or at `push.at`. */

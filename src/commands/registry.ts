@@ -29,6 +29,9 @@ const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]
 /** Request types whose acknowledged reports are handled. */
 export const HANDLED_TYPES: readonly string[] = [...BY_TYPE.keys()];
 
+/** Those of lists: their handlers read rows, and the parameters of the command. */
+export const LIST_TYPES = HANDLED_TYPES.filter((type) => handlerFor(type)?.readRows !== undefined);
+
 export function handlerFor(requestType: string): ReportHandler | undefined {
   return BY_TYPE.get(requestType);
 }

@@ -161,7 +161,7 @@ function warnOfReplaced(
 async function mergeDuplicates(deviceId: number, { db, box, logger }: MdmServices): Promise<void> {
   const reseal: Reseal = (sealed, from, to) => box.seal(box.open(sealed, from), to);
   try {
-    const merged = await inTransaction(db, (trx) => mergeDuplicateRecords(trx, deviceId, reseal));
+    const merged = await inTransaction(db, (trx) => mergeDuplicateRecords(trx, [deviceId], reseal));
     if (merged.length > 0) logger.info({ deviceId, merged }, 'records of one device were merged');
   } catch (err) {
     logger.warn({ err, deviceId }, 'records of one device could not be merged yet');

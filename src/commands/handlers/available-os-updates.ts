@@ -1,6 +1,6 @@
 import { replaceInventory } from '../../db/devices/inventory-repository.js';
 import { type ColumnMap, listRows, readColumns } from '../reports/report-columns.js';
-import type { ReportHandler } from '../reports/report-handler.js';
+import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
 
 const UPDATE: ColumnMap = {
   AllowsInstallLater: ['allows_install_later', 'boolean'],
@@ -29,8 +29,8 @@ const UPDATE: ColumnMap = {
 export const availableOsUpdates: ReportHandler = {
   requestType: 'AvailableOSUpdates',
   readRows: (body) => listRows(body, 'AvailableOSUpdates', (update) => readColumns(update, UPDATE)),
-  async handle({ deviceId, rows }, { trx }) {
+  handle: oneByOne(async ({ deviceId, rows }, { trx }) => {
     if (rows === undefined) return;
     await replaceInventory(trx, 'available_os_updates', { deviceId, rows });
-  },
+  }),
 };

@@ -1,10 +1,10 @@
 import { mergeDuplicateRecords } from '../../db/devices/device-merge.js';
-import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
+import { type DeviceFacts, updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import { compareOsVersions } from '../../protocol/mdm/os-version.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import { acceptedColumns } from '../reports/accepted-columns.js';
-import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
-import type { ReportHandler } from '../reports/report-handler.js';
+import { acceptedColumns, type ReportedColumns } from '../reports/accepted-columns.js';
+import { type ColumnMap, type Columns, dictAt, readColumns } from '../reports/report-columns.js';
+import type { Report, ReportHandler } from '../reports/report-handler.js';
 
 /** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
 export const DEVICE_COLUMNS: ColumnMap = {
@@ -121,22 +121,42 @@ function meets(minimum: string | null, { OSVersion }: PlistDict): boolean {
   return (compareOsVersions(OSVersion, minimum) ?? -1) >= 0;
 }
 
+interface Answered extends ReportedColumns {
+  answers: PlistDict;
+}
+
+function readAnswers(report: Report): Answered[] {
+  const answers = dictAt(report.body, 'QueryResponses');
+  if (answers === undefined) return [];
+  return [{ report, answers, columns: readColumns(answers, DEVICE_COLUMNS) }];
+}
+
+function factsOf({ report, answers }: Answered, accepted: Columns): DeviceFacts {
+  const updates = dictAt(answers, 'OSUpdateSettings') ?? {};
+  const facts = { ...accepted, ...readColumns(updates, OS_UPDATE_COLUMNS) };
+  if (meets(report.unmetMinimum, answers)) facts.unmet_minimum_os_version = null;
+  return { deviceId: report.deviceId, facts };
+}
+
 export const deviceInformation: ReportHandler = {
   requestType: 'DeviceInformation',
-  async handle(report, context) {
-    const { deviceId, isEnrolled, wasSupervised, unmetMinimum, body } = report;
-    const { trx, queueSupervisedInventory } = context;
-    const answers = dictAt(body, 'QueryResponses');
-    if (answers === undefined) return;
-    const updates = dictAt(answers, 'OSUpdateSettings');
-    const columns = {
-      ...(await acceptedColumns(readColumns(answers, DEVICE_COLUMNS), report, context)),
-      ...readColumns(updates ?? {}, OS_UPDATE_COLUMNS),
-    };
-    if (meets(unmetMinimum, answers)) columns.unmet_minimum_os_version = null;
-    await updateDeviceFacts(trx, deviceId, columns);
-    if (isEnrolled) await mergeDuplicateRecords(trx, deviceId, context.reseal);
-    const isNewlySupervised = answers.IsSupervised === true && !wasSupervised;
-    if (isNewlySupervised && isEnrolled) await queueSupervisedInventory(deviceId);
+  async handle(reports, context) {
+    const { trx, reseal, queueSupervisedInventory } = context;
+    const answered = reports.flatMap(readAnswers);
+    const accepted = await acceptedColumns(answered, context);
+    await updateDeviceFacts(
+      trx,
+      answered.map((one, index) => factsOf(one, accepted[index] ?? {})),
+    );
+    const enrolled = answered.filter(({ report }) => report.isEnrolled);
+    await mergeDuplicateRecords(trx, idsOf(enrolled), reseal);
+    const newlySupervised = enrolled.filter(({ report, answers }) => {
+      return answers.IsSupervised === true && !report.wasSupervised;
+    });
+    await queueSupervisedInventory(idsOf(newlySupervised));
   },
 };
+
+function idsOf(answered: readonly Answered[]): number[] {
+  return answered.map(({ report }) => report.deviceId);
+}

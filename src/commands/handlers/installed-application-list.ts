@@ -6,7 +6,7 @@ import {
   readColumns,
   stringsAt,
 } from '../reports/report-columns.js';
-import type { ReportHandler } from '../reports/report-handler.js';
+import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
 
 const APPLICATION: ColumnMap = {
   Identifier: ['bundle_identifier', 'text'],
@@ -36,7 +36,7 @@ export const installedApplicationList: ReportHandler = {
   requestType: 'InstalledApplicationList',
   readRows: (body) =>
     listRows(body, 'InstalledApplicationList', (entry) => readColumns(entry, APPLICATION)),
-  async handle({ deviceId, rows, parameters }, { trx }) {
+  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
     if (rows === undefined) return;
     const requested = parameters();
     const items = stringsAt(requested, 'Items') ?? [];
@@ -45,5 +45,5 @@ export const installedApplicationList: ReportHandler = {
     if (isPartial && !items.includes('Identifier')) return;
     const scope = listScope(requested, 'ManagedAppsOnly');
     await replaceListed(trx, 'installed_applications', { deviceId, rows, scope, isPartial });
-  },
+  }),
 };

@@ -9,7 +9,7 @@ import {
   listScope,
   readColumns,
 } from '../reports/report-columns.js';
-import type { ReportHandler } from '../reports/report-handler.js';
+import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
 
 const PAYLOAD: ColumnMap = {
   PayloadDescription: ['payload_description', 'text'],
@@ -48,10 +48,10 @@ export const profileList: ReportHandler = {
     assertRowCount(payloads ?? 0, 'ProfileList');
     return profiles;
   },
-  async handle({ deviceId, rows, parameters }, { trx }) {
+  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
     if (rows === undefined) return;
     const profiles = rows as ProfileRows[];
     const scope = listScope(parameters(), 'ManagedOnly');
     await replaceListedProfiles(trx, { deviceId, profiles, scope });
-  },
+  }),
 };

@@ -112,10 +112,15 @@ async function escrow(
 
 export const securityInfo: ReportHandler = {
   requestType: 'SecurityInfo',
-  async handle({ deviceId, body }, context) {
-    const info = dictAt(body, 'SecurityInfo');
-    if (info === undefined) return;
-    await updateDeviceFacts(context.trx, deviceId, securityColumns(info));
-    await escrowRecoveryKeys(deviceId, info, context);
+  async handle(reports, context) {
+    const answered = reports.flatMap(({ deviceId, body }) => {
+      const info = dictAt(body, 'SecurityInfo');
+      return info === undefined ? [] : [{ deviceId, info }];
+    });
+    const facts = answered.map(({ deviceId, info }) => {
+      return { deviceId, facts: securityColumns(info) };
+    });
+    await updateDeviceFacts(context.trx, facts);
+    for (const { deviceId, info } of answered) await escrowRecoveryKeys(deviceId, info, context);
   },
 };

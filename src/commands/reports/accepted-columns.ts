@@ -1,4 +1,4 @@
-import { hasOtherDevice } from '../../db/devices/device-repository.js';
+import { findOwnersOfSerials } from '../../db/devices/device-repository.js';
 import type { Columns } from './report-columns.js';
 import type { HandlerContext, Report } from './report-handler.js';
 
@@ -9,30 +9,69 @@ const HARDWARE_KEYS = ['IMEI', 'MEID'];
 const OTHER_SERIAL = 'a device reports another serial number';
 const SERIAL_OF_ANOTHER = 'a device reports the serial number of another one';
 
-/** The columns of a DeviceInformation report that may be written to the device's record. */
-export async function acceptedColumns(
-  columns: Columns,
-  report: Report,
-  context: HandlerContext,
-): Promise<Columns> {
-  if (report.isUserEnrollment) return withoutHardware(columns);
-  const { serial_number: reported, ...others } = columns;
-  if (typeof reported !== 'string') return others;
-  return (await isNewSerial(reported, report, context)) ? columns : others;
+/** What a DeviceInformation report fills. */
+export interface ReportedColumns {
+  report: Report;
+  columns: Columns;
 }
 
-/** Only Authenticate may change a serial number, by its own rules: a report may add a missing one. */
-async function isNewSerial(
-  reported: string,
-  { deviceId, serialNumber }: Report,
+/** The columns of each report that may be written to the record of its device. */
+export async function acceptedColumns(
+  reported: readonly ReportedColumns[],
   { trx, warn }: HandlerContext,
-): Promise<boolean> {
-  const known = serialNumber ?? '';
-  if (known.toUpperCase() === reported.toUpperCase()) return false;
-  if (known === '' && !(await hasOtherDevice(trx, deviceId, reported))) return true;
-  const about = { deviceId, serialNumber, reported };
-  warn(about, known === '' ? SERIAL_OF_ANOTHER : OTHER_SERIAL);
-  return false;
+): Promise<Columns[]> {
+  const owners = new SerialOwners(await findOwnersOfSerials(trx, missingSerials(reported)));
+  return reported.map(({ report, columns }) => {
+    if (report.isUserEnrollment) return withoutHardware(columns);
+    const { serial_number: serial, ...others } = columns;
+    if (typeof serial !== 'string') return others;
+    const { deviceId, serialNumber } = report;
+    const about = { deviceId, serialNumber, reported: serial };
+    // Only Authenticate may change a serial number, by its own rules: a report may add a missing one.
+    if (isKnown(serialNumber)) {
+      const isSame = serialNumber.toUpperCase() === serial.toUpperCase();
+      if (!isSame) warn(report, about, OTHER_SERIAL);
+      return others;
+    }
+    if (owners.claim(serial, deviceId)) return columns;
+    warn(report, about, SERIAL_OF_ANOTHER);
+    return others;
+  });
+}
+
+function isKnown(serial: string | null): serial is string {
+  return serial !== null && serial !== '';
+}
+
+/** Serial numbers that reports would add. */
+function missingSerials(reported: readonly ReportedColumns[]): string[] {
+  return reported
+    .filter(({ report }) => !report.isUserEnrollment && !isKnown(report.serialNumber))
+    .map(({ columns }) => columns.serial_number)
+    .filter((serial) => typeof serial === 'string' && serial !== '') as string[];
+}
+
+/** Which device has a serial number, after the reports so far. */
+class SerialOwners {
+  readonly #ids = new Map<string, Set<number>>();
+
+  constructor(owners: readonly { id: number; serial: string }[]) {
+    for (const { id, serial } of owners) this.#add(serial, id);
+  }
+
+  /** False if another device has it, as written or in upper case. */
+  claim(serial: string, deviceId: number): boolean {
+    const others = [serial, serial.toUpperCase()].flatMap((at) => [...(this.#ids.get(at) ?? [])]);
+    if (others.some((id) => id !== deviceId)) return false;
+    this.#add(serial, deviceId);
+    return true;
+  }
+
+  #add(serial: string, id: number): void {
+    const ids = this.#ids.get(serial);
+    if (ids === undefined) this.#ids.set(serial, new Set([id]));
+    else ids.add(id);
+  }
 }
 
 function withoutHardware(columns: Columns): Columns {

@@ -5,6 +5,8 @@ import type { PlistDict } from '../../protocol/plist/plist.js';
 
 /** A stored, acknowledged report that is to be written to the inventory. */
 export interface Report {
+  /** Of its command. */
+  id: number;
   deviceId: number;
   /** Of the device, before this report is handled. */
   isEnrolled: boolean;
@@ -16,7 +18,7 @@ export interface Report {
   isUserEnrollment: boolean;
   commandUuid: string;
   requestType: string;
-  /** Of the command, parsed on each call: few handlers need them. */
+  /** Of the command, parsed on each call; only where the handler reads rows. */
   parameters(): PlistDict;
   /** Empty where the handler reads rows. */
   body: PlistDict;
@@ -35,14 +37,18 @@ export interface HandlerContext {
   /** Seals a sealed secret under another label. */
   reseal: Reseal;
   /** Queues what only supervised devices answer, in the same transaction. */
-  queueSupervisedInventory(deviceId: number): Promise<void>;
+  queueSupervisedInventory(deviceIds: readonly number[]): Promise<void>;
   /** Logs a fault of a report. */
-  warn(about: object, message: string): void;
+  warn(report: Report, about: object, message: string): void;
 }
+
+/** Writes reports of one kind, each of another device, in the transaction of the context. */
+export type HandleReports = (reports: readonly Report[], context: HandlerContext) => Promise<void>;
 
 /**
  * Writes one kind of report to the inventory. It may run twice with the same report, so it replaces
- * what it writes. What it throws is logged: the device has already been answered.
+ * what it writes. When it throws for several reports, it runs again with each of them alone; what it
+ * throws then is logged: the device has already been answered.
  */
 export interface ReportHandler {
   requestType: string;
@@ -51,5 +57,14 @@ export interface ReportHandler {
    * may run in another thread, since a list may have megabytes.
    */
   readRows?(body: PlistDict): InventoryRow[] | undefined;
-  handle(report: Report, context: HandlerContext): Promise<void>;
+  handle: HandleReports;
+}
+
+/** For reports that are rare, or that take statements of their own. */
+export function oneByOne(
+  handle: (report: Report, context: HandlerContext) => Promise<void>,
+): HandleReports {
+  return async (reports, context) => {
+    for (const report of reports) await handle(report, context);
+  };
 }

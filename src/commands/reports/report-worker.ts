@@ -1,236 +1,225 @@
-import type { SecretBox } from '../../crypto/secrets/secret-box.js';
-import type { Database } from '../../db/connection/database.js';
-import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toAppError } from '../../db/connection/sqlstate.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { updateCommands } from '../../db/devices/command-repository.js';
+import type { StoredReport } from '../../db/devices/report-repository.js';
+import { createWarner, type Warner } from '../../logger.js';
+import { DevicePrecedence } from './device-precedence.js';
+import { causeOf, FailedTries, type FailureCause } from './report-failures.js';
 import {
-  claimReport,
-  readReportBytes,
-  type StoredReport,
-  unhandledReports,
-  updateCommands,
-} from '../../db/devices/command-repository.js';
-import { createWarner, type Logger, type Warner } from '../../logger.js';
-import { parsePlistDict } from '../../protocol/plist/plist.js';
-import { openReport, readParameters } from '../payload.js';
-import type { CommandQueue } from '../queue.js';
-import type { RecoveryKeyRecipient } from '../recovery-keys.js';
-import { handlerFor } from '../registry.js';
-import {
-  type ContentParts,
-  joinContentParts,
-  type ReportContent,
-  readContent,
-} from './report-content.js';
-import { causeOf, FailedTries } from './report-failures.js';
+  type ReadReport,
+  type ReadReports,
+  ReportReader,
+  type ReportReaderDeps,
+} from './report-reader.js';
+import { ReportSweep } from './report-sweep.js';
+import { ReportWriter, type ReportWriterDeps } from './report-writer.js';
+import { type WaitingReport, WaitingReports } from './waiting-reports.js';
 
-export interface ReportWorkerDeps {
-  db: Database;
-  box: SecretBox;
-  queue: CommandQueue;
-  recipient: RecoveryKeyRecipient;
-  logger: Logger;
-  /** Reads a large report in another thread; the memory of `bytes` becomes the thread's. */
-  readInThread(report: { requestType: string; bytes: Buffer }): Promise<ContentParts>;
+export interface ReportWorkerDeps extends ReportReaderDeps, ReportWriterDeps {
   /** How often unhandled reports are looked for; only tests change it. */
   sweepMs?: number | undefined;
 }
 
-const CONCURRENCY = 4;
-const SWEEP_MS = 10_000;
-const SWEEP_LIMIT = 500;
+/** Reports in one transaction. */
+const BATCH = 200;
+/** Fewer while there is other work: PostgreSQL has to serve the devices, too. */
+const SMALL_BATCH = 40;
+/** A lock of another transaction mostly ends within moments. */
+const LOCKED_TRIES = 3;
+const LOCKED_PAUSE_MS = 30;
+/** Reports that are large, locked for longer, or of a batch that failed. */
+const ALONE_AT_ONCE = 4;
 
 /** The same bytes would fail again: the command says so and keeps them. */
 const GIVEN_UP = { needs_handling: false, reason: 'the answer could not be read; see the log' };
 /** The next start, or the next version, may succeed. */
 const SKIPPED = { reason: 'the answer could not be read yet; see the log' };
 
-interface WaitingReport {
-  id: number;
-  deviceId: number;
+/** To be written alone; `read` is undefined for a large report. */
+interface AloneReport {
+  stored: StoredReport;
+  read?: ReadReport | undefined;
 }
 
 /**
- * Handles stored reports after the device was answered. A sweep finds those that a crash or an outage
- * left unhandled: the row says whether it still needs handling.
+ * Handles stored reports after the device was answered: one batch of reports of different devices after
+ * another, and beside it those that would delay the others. A sweep finds those that a crash or an
+ * outage left unhandled: the row says whether it still needs handling.
  */
 export class ReportWorker {
-  private waiting: WaitingReport[] = [];
-  /** Reports of one device are handled one after another, so that the newest inventory remains. */
-  private readonly busyDevices = new Set<number>();
-  /** Their reports must not overtake one that failed: the sweep submits all of them, in order. */
-  private readonly heldDevices = new Set<number>();
-  private readonly failedTries = new FailedTries();
-  private readonly warn: Warner;
-  private readonly idleListeners: (() => void)[] = [];
-  private running = 0;
-  private timer: NodeJS.Timeout | null = null;
-  private sweeping: Promise<void> | null = null;
+  readonly #deps: ReportWorkerDeps;
+  readonly #reader: ReportReader;
+  readonly #writer: ReportWriter;
+  readonly #sweep: ReportSweep;
+  readonly #waiting = new WaitingReports();
+  readonly #failedTries = new FailedTries();
+  readonly #precedence = new DevicePrecedence();
+  readonly #warn: Warner;
+  readonly #idleListeners: (() => void)[] = [];
+  #isRunning = false;
+  #alone: AloneReport[] = [];
+  #aloneRunning = 0;
 
-  constructor(private readonly deps: ReportWorkerDeps) {
-    this.warn = createWarner(deps.logger);
+  constructor(deps: ReportWorkerDeps) {
+    this.#deps = deps;
+    this.#reader = new ReportReader(deps);
+    this.#writer = new ReportWriter(deps);
+    this.#warn = createWarner(deps.logger);
+    this.#sweep = new ReportSweep({
+      db: deps.db,
+      sweepMs: deps.sweepMs,
+      waiting: this.#waiting,
+      failedTries: this.#failedTries,
+      warn: this.#warn,
+      onFound: () => this.#begin(),
+    });
   }
 
   start(): void {
-    const begin = () => {
-      this.sweeping ??= this.sweep().finally(() => {
-        this.sweeping = null;
-      });
-    };
-    this.timer = setInterval(begin, this.deps.sweepMs ?? SWEEP_MS);
-    this.timer.unref();
-    begin();
+    this.#sweep.start();
   }
 
   submit(report: WaitingReport): void {
-    if (this.heldDevices.has(report.deviceId)) return;
-    this.waiting.push(report);
-    this.runNext();
+    if (this.#sweep.admits(report)) this.#waiting.add(report);
+    this.#begin();
   }
 
   /** Resolves when all submitted reports are handled. */
   async drain(): Promise<void> {
-    if (this.timer !== null) clearInterval(this.timer);
-    this.timer = null;
-    await this.sweeping;
-    if (this.running === 0 && this.waiting.length === 0) return;
-    await new Promise<void>((resolve) => this.idleListeners.push(resolve));
+    await this.#sweep.stop();
+    if (this.#waiting.size === 0) return;
+    await new Promise<void>((resolve) => this.#idleListeners.push(resolve));
   }
 
-  private runNext(): void {
-    while (this.running < CONCURRENCY) {
-      const index = this.waiting.findIndex(({ deviceId }) => !this.busyDevices.has(deviceId));
-      const [report] = index < 0 ? [] : this.waiting.splice(index, 1);
+  #begin(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const batch = this.#waiting.take(this.#precedence.isBusy ? SMALL_BATCH : BATCH);
+      if (batch.length === 0) break;
+      const startedAt = performance.now();
+      await this.#handle(batch);
+      this.#sweep.continueIfBehind();
+      if (this.#waiting.size > 0) await this.#precedence.wait(performance.now() - startedAt);
+    }
+    this.#isRunning = false;
+  }
+
+  async #handle(batch: readonly WaitingReport[]): Promise<void> {
+    // A sweep that began before its last try submits a skipped report once more.
+    const ids = batch.map(({ id }) => id).filter((id) => !this.#failedTries.isSkipped(id));
+    const alone = await this.#reader.read(ids).then(
+      (found) => this.#handleRead(found),
+      async (error: unknown) => {
+        for (const report of batch) await this.#conclude(report, error);
+        return [];
+      },
+    );
+    const isAlone = new Set(alone.map(({ stored }) => stored.id));
+    for (const report of batch) if (!isAlone.has(report.id)) this.#release(report);
+    this.#alone.push(...alone);
+    this.#runAlone();
+  }
+
+  /** Returns those to be written alone. */
+  async #handleRead({ read, large, failed }: ReadReports): Promise<AloneReport[]> {
+    for (const { stored, error } of failed) await this.#conclude(toWaiting(stored), error);
+    const left = await this.#writeBatch(read);
+    return [
+      ...large.map((stored) => ({ stored })),
+      ...left.map((one) => ({ stored: one.stored, read: one })),
+    ];
+  }
+
+  /** Returns those that are locked, or all of a batch that failed: alone, each shows how it ends. */
+  async #writeBatch(reports: ReadReport[]): Promise<ReadReport[]> {
+    let left = reports;
+    for (let tries = 0; tries < LOCKED_TRIES && left.length > 0; tries += 1) {
+      if (tries > 0) await sleep(LOCKED_PAUSE_MS);
+      try {
+        left = await this.#writer.write(left, { waits: false });
+      } catch (error) {
+        const [only, ...others] = left;
+        if (only === undefined || others.length > 0) return left;
+        await this.#conclude(toWaiting(only.stored), error);
+        return [];
+      }
+    }
+    return left;
+  }
+
+  #runAlone(): void {
+    while (this.#aloneRunning < ALONE_AT_ONCE) {
+      const report = this.#alone.shift();
       if (report === undefined) return;
-      void this.run(report);
+      this.#aloneRunning += 1;
+      void this.#handleAlone(report).finally(() => {
+        this.#aloneRunning -= 1;
+        this.#release(toWaiting(report.stored));
+        this.#runAlone();
+        this.#begin();
+      });
     }
   }
 
-  private async run({ id, deviceId }: WaitingReport): Promise<void> {
-    this.running += 1;
-    this.busyDevices.add(deviceId);
+  async #handleAlone({ stored, read }: AloneReport): Promise<void> {
     try {
-      if ((await this.handle(id)) === 'later') this.hold(deviceId);
-    } finally {
-      this.running -= 1;
-      this.busyDevices.delete(deviceId);
-      this.runNext();
-      if (this.running === 0) for (const resolve of this.idleListeners.splice(0)) resolve();
-    }
-  }
-
-  private hold(deviceId: number): void {
-    this.heldDevices.add(deviceId);
-    this.waiting = this.waiting.filter((report) => report.deviceId !== deviceId);
-  }
-
-  private async handle(id: number): Promise<'done' | 'later'> {
-    // A sweep that began before the last try submits the report once more.
-    if (this.failedTries.isSkipped(id)) return 'done';
-    try {
-      const isLarge = await this.inOneTransaction(id);
-      if (isLarge) await this.inOneTransaction(id, await this.readLarge(id));
-      this.failedTries.forget(id);
-      return 'done';
+      const known = read ?? (await this.#reader.readLarge(stored));
+      if (known !== undefined) await this.#writer.write([known], { waits: true });
+      this.#failedTries.forget(stored.id);
     } catch (error) {
-      return await this.conclude(id, error);
+      const cause = await this.#conclude(toWaiting(stored), error);
+      if (cause === 'database') this.#leaveAlone();
     }
   }
 
-  private async conclude(id: number, error: unknown): Promise<'done' | 'later'> {
-    const { logger } = this.deps;
+  /** The database is away: each would only wait for it, one after another. */
+  #leaveAlone(): void {
+    for (const { stored } of this.#alone.splice(0)) {
+      const report = toWaiting(stored);
+      this.#sweep.hold(report.deviceId);
+      this.#release(report);
+    }
+  }
+
+  #release(report: WaitingReport): void {
+    this.#waiting.release(report);
+    if (this.#waiting.size === 0) for (const resolve of this.#idleListeners.splice(0)) resolve();
+  }
+
+  async #conclude({ id, deviceId }: WaitingReport, error: unknown): Promise<FailureCause> {
+    const { logger } = this.#deps;
     const about = { err: error, commandId: id };
-    const cause = causeOf(error);
+    const cause = causeOf(toAppError(error));
     if (cause === 'report') {
       logger.error(about, 'a report could not be read');
-      await this.mark(id, GIVEN_UP);
-      return 'done';
+      await this.#mark(id, GIVEN_UP);
+    } else if (cause === 'database') {
+      this.#warn(about, 'reports wait for the database; they are handled when it is back');
+      this.#sweep.hold(deviceId);
+    } else if (!this.#failedTries.count(id)) {
+      this.#warn(about, 'a report could not be handled; it is tried again', String(id));
+      this.#sweep.hold(deviceId);
+    } else {
+      logger.error(about, 'a report could not be handled; it is tried again at the next start');
+      await this.#mark(id, SKIPPED);
     }
-    if (cause === 'database') {
-      this.warn(about, 'reports wait for the database; they are handled when it is back');
-      return 'later';
-    }
-    if (!this.failedTries.count(id)) {
-      this.warn(about, 'a report could not be handled; it is tried again', String(id));
-      return 'later';
-    }
-    logger.error(about, 'a report could not be handled; it is tried again at the next start');
-    await this.mark(id, SKIPPED);
-    return 'done';
+    return cause;
   }
 
-  private inOneTransaction(id: number, content?: ReportContent): Promise<boolean> {
-    return inTransaction(this.deps.db, async (trx) => {
-      const stored = await claimReport(trx, id);
-      if (stored === undefined) return false;
-      const known = content ?? this.contentOf(stored);
-      if (known !== undefined) await this.handleStored(trx, stored, known);
-      return known === undefined;
-    });
-  }
-
-  private contentOf({ uuid, request_type, result }: StoredReport): ReportContent | undefined {
-    if (result === null) return undefined;
-    return readContent(request_type, parsePlistDict(openReport(this.deps.box, { uuid, result })));
-  }
-
-  /** Outside of any transaction: it may take seconds, too long to hold locks of the device. */
-  private async readLarge(id: number): Promise<ReportContent | undefined> {
-    const { db, box, readInThread } = this.deps;
-    const stored = await readReportBytes(db.knex, id);
-    if (stored === undefined) return undefined;
-    const { requestType } = stored;
-    return joinContentParts(await readInThread({ requestType, bytes: openReport(box, stored) }));
-  }
-
-  private async handleStored(
-    trx: Transaction,
-    stored: StoredReport,
-    content: ReportContent,
-  ): Promise<void> {
-    const { box, queue, recipient, logger } = this.deps;
-    const { id } = stored;
-    const report = {
-      deviceId: stored.device_id,
-      isEnrolled: stored.enrollment_state === 'enrolled',
-      wasSupervised: stored.is_supervised === true,
-      unmetMinimum: stored.unmet_minimum_os_version,
-      serialNumber: stored.serial_number,
-      isUserEnrollment: stored.is_user_enrollment,
-      commandUuid: stored.uuid,
-      requestType: stored.request_type,
-      parameters: () => readParameters(box, stored),
-      ...content,
-    };
-    await handlerFor(stored.request_type)?.handle(report, {
-      trx,
-      seal: (plain, label) => box.seal(plain, label),
-      digest: (plain, label) => box.digest(plain, label),
-      openRecoveryKey: (cms) => recipient.open(trx, cms),
-      reseal: (sealed, from, to) => box.seal(box.open(sealed, from), to),
-      queueSupervisedInventory: async (deviceId) => {
-        await queue.queueSupervisedInventory(trx, await queue.target(trx, deviceId));
-      },
-      warn: (about, message) => logger.warn({ commandId: id, ...about }, message),
-    });
-    await updateCommands(trx, [id], { needs_handling: false, reason: null });
-  }
-
-  private async mark(id: number, changes: typeof GIVEN_UP | typeof SKIPPED): Promise<void> {
-    const { db, logger } = this.deps;
+  async #mark(id: number, changes: typeof GIVEN_UP | typeof SKIPPED): Promise<void> {
+    const { db, logger } = this.#deps;
     await inTransaction(db, (trx) => updateCommands(trx, [id], changes)).catch((error: unknown) =>
       logger.error({ err: error, commandId: id }, 'a failed report could not be marked'),
     );
   }
+}
 
-  private async sweep(): Promise<void> {
-    const { db } = this.deps;
-    try {
-      const except = this.failedTries.skipped;
-      const found = await unhandledReports(db.knex, { limit: SWEEP_LIMIT, except });
-      const known = new Set(this.waiting.map(({ id }) => id));
-      this.heldDevices.clear();
-      for (const report of found) if (!known.has(report.id)) this.submit(report);
-    } catch (error) {
-      this.warn({ err: error }, 'the sweep of stored reports failed; it will run again');
-    }
-  }
+function toWaiting({ id, device_id: deviceId }: StoredReport): WaitingReport {
+  return { id, deviceId };
 }

@@ -1,3 +1,4 @@
+import { runPrepared } from '../connection/prepared-statements.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { moveDepRows, restoreAssignments } from '../dep/dep-device-handover.js';
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
@@ -8,25 +9,27 @@ import { secretLabel } from './device-repository.js';
 export type Reseal = (sealed: Buffer, from: string, to: string) => Buffer;
 
 const DUPLICATES = `
-select o.id
+select d.id as "into", o.id as "from"
 from devices d join devices o on o.serial_number = d.serial_number
-where d.id = ? and d.udid is not null and d.enrollment_id is null
+where d.id = any(?) and d.udid is not null and d.enrollment_id is null
   and ${isDistinctiveSerial({ serial: 'd.serial_number', product: 'd.product_name', model: 'd.model' })}
   and o.udid is null and o.enrollment_id is null and o.id <> d.id
 order by o.id`;
 
 /**
- * Merges into the device the records that have only its serial number: from DEP, or made by an admin.
+ * Merges into each device the records that have only its serial number: from DEP, or made by an admin.
  * Returns the ids of the deleted records.
  */
 export async function mergeDuplicateRecords(
   trx: Transaction,
-  deviceId: number,
+  deviceIds: readonly number[],
   reseal: Reseal,
 ): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(DUPLICATES, [deviceId]);
-  for (const { id } of rows) await mergeDevices(trx, { into: deviceId, from: id, reseal });
-  return rows.map(({ id }) => id);
+  if (deviceIds.length === 0) return [];
+  const bindings = [[...deviceIds]];
+  const rows = await runPrepared<Omit<Merge, 'reseal'>>(trx, { text: DUPLICATES, bindings });
+  for (const merge of rows) await mergeDevices(trx, { ...merge, reseal });
+  return rows.map(({ from }) => from);
 }
 
 export interface Merge {

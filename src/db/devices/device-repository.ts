@@ -34,8 +34,15 @@ export interface DeviceTarget extends InventoryTarget, EligibilityFacts {
 
 /** The device facts that the command queue needs. */
 export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | undefined> {
+  const [target] = await findTargets(trx, [id]);
+  return target;
+}
+
+/** The same of many devices. */
+export async function findTargets(trx: Knex, ids: readonly number[]): Promise<DeviceTarget[]> {
   return trx<DeviceTarget>('devices')
-    .where({ id })
+    .whereRaw('id = any(?)', [[...ids]])
+    .orderBy('id')
     .select(
       'id',
       'udid',
@@ -51,8 +58,7 @@ export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | 
       'is_apple_silicon',
       'pin_required_for_device_lock',
       'pin_required_for_erase_device',
-    )
-    .first();
+    );
 }
 
 /** Stores the time at which a full inventory was queued for these devices. */
@@ -76,18 +82,17 @@ export function secretLabel(deviceId: number, kind: string): string {
   return `devices/${deviceId}/${kind}`;
 }
 
-/** Whether another record with a UDID has this serial number. */
-export async function hasOtherDevice(
+/** The devices with a UDID that have one of these serial numbers, as written or in upper case. */
+export async function findOwnersOfSerials(
   trx: Knex.Transaction,
-  id: number,
-  serial: string,
-): Promise<boolean> {
-  const other = await trx('devices')
-    .whereIn('serial_number', [serial, serial.toUpperCase()])
+  serials: readonly string[],
+): Promise<{ id: number; serial: string }[]> {
+  if (serials.length === 0) return [];
+  const written = [...new Set(serials.flatMap((serial) => [serial, serial.toUpperCase()]))];
+  return trx('devices')
+    .whereRaw('serial_number = any(?)', [written])
     .whereNotNull('udid')
-    .whereNot({ id })
-    .first('id');
-  return other !== undefined;
+    .select('id', { serial: 'serial_number' });
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { runPrepared } from '../connection/prepared-statements.js';
 
 /** A set of rows that a device reports as a whole. */
 export type InventoryTable =
@@ -113,12 +114,50 @@ function isJson(value: unknown): boolean {
   return !(Buffer.isBuffer(value) || value instanceof Date);
 }
 
-/** Updates these columns of the device. */
+/** Columns of a device and their new values. */
+export interface DeviceFacts {
+  deviceId: number;
+  facts: Record<string, unknown>;
+}
+
+/**
+ * Updates the columns that each of these devices names. A device whose values are all the same is not
+ * written.
+ */
 export async function updateDeviceFacts(
   trx: Knex.Transaction,
-  deviceId: number,
-  facts: Record<string, unknown>,
+  devices: readonly DeviceFacts[],
 ): Promise<void> {
-  if (Object.keys(facts).length === 0) return;
-  await trx('devices').where({ id: deviceId }).update(columnReady(facts));
+  const columns = [...new Set(devices.flatMap(({ facts }) => Object.keys(facts)))].sort();
+  if (columns.length === 0) return;
+  const entries = devices.map(({ deviceId, facts }) => ({ ...jsonReady(facts), id: deviceId }));
+  await runPrepared(trx, {
+    text: updateFactsSql(columns),
+    bindings: [JSON.stringify(entries)],
+  });
+}
+
+/** One JSON parameter for all devices. A column that a device does not name keeps its value. */
+function updateFactsSql(columns: readonly string[]): string {
+  const list = (table: string) => columns.map((name) => `${table}.${name}`).join(', ');
+  return `
+update devices d set ${columns.map((name) => `${name} = changed.${name}`).join(', ')}
+from (
+  select known.id, ${list('reported')}
+  from jsonb_array_elements(?::jsonb) as entry (facts)
+  join devices known on known.id = (entry.facts->>'id')::bigint
+  cross join lateral jsonb_populate_record(known, entry.facts) reported
+  where (${list('known')}) is distinct from (${list('reported')})
+) changed
+where d.id = changed.id`;
+}
+
+/** Values that JSON.stringify does not write as PostgreSQL reads them. */
+function jsonReady(row: InventoryRow): InventoryRow {
+  return Object.fromEntries(
+    Object.entries(row).map(([column, value]) => [
+      column,
+      typeof value === 'number' && !Number.isFinite(value) ? String(value) : value,
+    ]),
+  );
 }

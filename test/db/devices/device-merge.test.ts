@@ -53,7 +53,7 @@ const addCommand = (device_id: number, row: object = {}) =>
 const merge = (into: number, from: number) =>
   inTransaction(database.db, (trx) => mergeDevices(trx, { into, from, reseal }));
 const mergeDuplicates = (id: number) =>
-  inTransaction(database.db, (trx) => mergeDuplicateRecords(trx, id, reseal));
+  inTransaction(database.db, (trx) => mergeDuplicateRecords(trx, [id], reseal));
 const rowOf = (id: number) => knex()('devices').where({ id }).first();
 const count = async () => (await knex()('devices')).length;
 

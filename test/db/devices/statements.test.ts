@@ -63,7 +63,7 @@ describe('the expanded statements of devices', () => {
     const move = { id: ids.into, udid: 'A', method: 'profile', isProven: false, fingerprint: '00' };
     const texts = await statementsOf(() =>
       inTransaction(async (trx) => {
-        await mergeDuplicateRecords(trx, ids.into, reseal);
+        await mergeDuplicateRecords(trx, [ids.into], reseal);
         await mergeDevices(trx, { ...ids, reseal });
         await removeUdid(trx, move);
       }),

@@ -1,0 +1,30 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** How long is watched what else the event loop does. */
+const WATCH_MS = 10;
+const WATCH_AGAIN_MS = 100;
+/** Above this share of its time the process is busy with other work than reports. */
+const BUSY_SHARE = 0.25;
+/** While it is busy, reports get one part of the time and other work this many. */
+const OTHER_PARTS = 3;
+
+/** Lets devices, and all other work of this process, come before reports that wait. */
+export class DevicePrecedence {
+  #isBusy = false;
+  #watchedAt = 0;
+
+  /** Whether there was other work when it was last watched. */
+  get isBusy(): boolean {
+    return this.#isBusy;
+  }
+
+  /** Waits after `workMs` of work, if there is other work. No report may be handled meanwhile. */
+  async wait(workMs: number): Promise<void> {
+    if (!this.#isBusy && performance.now() - this.#watchedAt < WATCH_AGAIN_MS) return;
+    const before = performance.eventLoopUtilization();
+    await sleep(Math.max(WATCH_MS, this.#isBusy ? workMs * OTHER_PARTS : 0));
+    this.#isBusy = performance.eventLoopUtilization(before).utilization > BUSY_SHARE;
+    this.#watchedAt = performance.now();
+  }
+}

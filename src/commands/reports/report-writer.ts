@@ -1,0 +1,91 @@
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { findTargets } from '../../db/devices/device-repository.js';
+import {
+  type ClaimedReport,
+  claimReports,
+  markHandled,
+} from '../../db/devices/report-repository.js';
+import type { Logger } from '../../logger.js';
+import { readParameters } from '../payload.js';
+import type { CommandQueue } from '../queue.js';
+import type { RecoveryKeyRecipient } from '../recovery-keys.js';
+import { handlerFor } from '../registry.js';
+import type { HandlerContext, Report } from './report-handler.js';
+import type { ReadReport } from './report-reader.js';
+
+export interface ReportWriterDeps {
+  db: Database;
+  box: SecretBox;
+  queue: CommandQueue;
+  recipient: RecoveryKeyRecipient;
+  logger: Logger;
+}
+
+/** Writes what reports say to the inventory. */
+export class ReportWriter {
+  readonly #deps: ReportWriterDeps;
+
+  constructor(deps: ReportWriterDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Writes reports of different devices in one transaction, with their handlers' statements for all of
+   * a kind. Returns those that were handled before, and unless it waits for locks those that another
+   * transaction has locked.
+   */
+  write(reports: readonly ReadReport[], { waits }: { waits: boolean }): Promise<ReadReport[]> {
+    const byId = new Map(reports.map((report) => [report.stored.id, report]));
+    return inTransaction(this.#deps.db, async (trx) => {
+      const claimed = await claimReports(trx, [...byId.keys()], { waits });
+      const ofKinds = new Map<string, Report[]>();
+      for (const row of claimed) {
+        const read = byId.get(row.id);
+        if (read === undefined) continue;
+        const kind = read.stored.request_type;
+        const ofKind = ofKinds.get(kind) ?? [];
+        ofKinds.set(kind, [...ofKind, this.#toReport(read, row)]);
+      }
+      const context = this.#contextOf(trx);
+      for (const [kind, ofKind] of ofKinds) await handlerFor(kind)?.handle(ofKind, context);
+      const ids = claimed.map(({ id }) => id);
+      await markHandled(trx, ids);
+      return reports.filter(({ stored }) => !ids.includes(stored.id));
+    });
+  }
+
+  #toReport({ stored, content }: ReadReport, row: ClaimedReport): Report {
+    const { id, uuid, request_type: requestType, payload } = stored;
+    return {
+      id,
+      deviceId: row.device_id,
+      isEnrolled: row.enrollment_state === 'enrolled',
+      wasSupervised: row.is_supervised === true,
+      unmetMinimum: row.unmet_minimum_os_version,
+      serialNumber: row.serial_number,
+      isUserEnrollment: row.is_user_enrollment,
+      commandUuid: uuid,
+      requestType,
+      parameters: () => (payload === null ? {} : readParameters(this.#deps.box, { uuid, payload })),
+      ...content,
+    };
+  }
+
+  #contextOf(trx: Transaction): HandlerContext {
+    const { box, queue, recipient, logger } = this.#deps;
+    return {
+      trx,
+      seal: (plain, label) => box.seal(plain, label),
+      digest: (plain, label) => box.digest(plain, label),
+      openRecoveryKey: (cms) => recipient.open(trx, cms),
+      reseal: (sealed, from, to) => box.seal(box.open(sealed, from), to),
+      queueSupervisedInventory: async (deviceIds) => {
+        if (deviceIds.length === 0) return;
+        await queue.queueSupervisedInventory(trx, await findTargets(trx, deviceIds));
+      },
+      warn: ({ id }, about, message) => logger.warn({ commandId: id, ...about }, message),
+    };
+  }
+}

@@ -1,0 +1,59 @@
+export interface WaitingReport {
+  id: number;
+  deviceId: number;
+}
+
+/**
+ * The reports that this process is to handle. Those of one device are taken one after another, so that
+ * the newest inventory remains; those of different devices in any order.
+ */
+export class WaitingReports {
+  readonly #byDevice = new Map<number, number[]>();
+  /** Waiting or taken. */
+  readonly #ids = new Set<number>();
+  /** Their taken report is not handled yet. */
+  readonly #busy = new Set<number>();
+
+  /** Reports that wait or are taken. */
+  get size(): number {
+    return this.#ids.size;
+  }
+
+  /** Adds the report behind those of its device, unless it is here already. */
+  add({ id, deviceId }: WaitingReport): void {
+    if (this.#ids.has(id)) return;
+    this.#ids.add(id);
+    const ofDevice = this.#byDevice.get(deviceId);
+    if (ofDevice === undefined) this.#byDevice.set(deviceId, [id]);
+    else ofDevice.push(id);
+  }
+
+  /** At most one report of each device that has none taken. */
+  take(limit: number): WaitingReport[] {
+    const taken: WaitingReport[] = [];
+    for (const [deviceId, ids] of this.#byDevice) {
+      if (taken.length === limit) break;
+      if (this.#busy.has(deviceId)) continue;
+      const id = ids.shift();
+      // The others of this device wait behind those of all devices.
+      this.#byDevice.delete(deviceId);
+      if (ids.length > 0) this.#byDevice.set(deviceId, ids);
+      if (id === undefined) continue;
+      taken.push({ id, deviceId });
+      this.#busy.add(deviceId);
+    }
+    return taken;
+  }
+
+  /** The taken report is handled, or left to a later sweep. */
+  release({ id, deviceId }: WaitingReport): void {
+    this.#ids.delete(id);
+    this.#busy.delete(deviceId);
+  }
+
+  /** Removes what waits of the device. */
+  removeOf(deviceId: number): void {
+    for (const id of this.#byDevice.get(deviceId) ?? []) this.#ids.delete(id);
+    this.#byDevice.delete(deviceId);
+  }
+}

@@ -1,0 +1,111 @@
+import type { Knex } from 'knex';
+import { runPrepared } from '../connection/prepared-statements.js';
+
+/** A longer report is read alone and in pieces: decoding the hex digits of 8 MB blocks for 50 ms. */
+const LARGE_REPORT = 64 * 1024;
+const PIECE = 512 * 1024;
+
+export interface StoredReport {
+  id: number;
+  device_id: number;
+  uuid: string;
+  request_type: string;
+  /** Null where nothing reads the parameters. */
+  payload: Buffer | null;
+  /** Null if longer than LARGE_REPORT: see readReportBytes. */
+  result: Buffer | null;
+}
+
+const READ = `
+select id, device_id, uuid, request_type,
+  case when request_type = any(?::text[]) then payload end as payload,
+  case when octet_length(result) <= ${LARGE_REPORT} then result end as result
+from commands
+where id = any(?::bigint[]) and needs_handling and result is not null`;
+
+/**
+ * Stored reports that wait for their handlers; those handled before are left out. `withPayload` has the
+ * request types whose parameters are needed.
+ */
+export function readReports(
+  knex: Knex,
+  ids: readonly number[],
+  withPayload: readonly string[],
+): Promise<StoredReport[]> {
+  return runPrepared<StoredReport>(knex, { text: READ, bindings: [[...withPayload], [...ids]] });
+}
+
+/** The bytes of a stored report that waits for its handler; undefined if it was handled before. */
+export async function readReportBytes(knex: Knex, id: number): Promise<Buffer | undefined> {
+  const pieces: Buffer[] = [];
+  for (let from = 1; ; from += PIECE) {
+    const row: { piece: Buffer } | undefined = await knex('commands')
+      .where({ id, needs_handling: true })
+      .first(knex.raw('substring(result from ? for ?) as piece', [from, PIECE]));
+    if (row === undefined) return undefined;
+    pieces.push(row.piece);
+    if (row.piece.length < PIECE) return Buffer.concat(pieces);
+  }
+}
+
+/** A claimed report's device, as it was before. */
+export interface ClaimedReport {
+  id: number;
+  device_id: number;
+  enrollment_state: string | null;
+  is_supervised: boolean | null;
+  unmet_minimum_os_version: string | null;
+  serial_number: string | null;
+  is_user_enrollment: boolean;
+}
+
+function claimSql(whenLocked: string): string {
+  return `
+select c.id, c.device_id, d.enrollment_state, d.is_supervised,
+  d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
+  set_config('synchronous_commit', 'off', true)
+from devices d join commands c on c.device_id = d.id
+where c.id = any(?::bigint[]) and c.needs_handling
+for no key update of d ${whenLocked}
+for update of c ${whenLocked}`;
+}
+
+const CLAIM = claimSql('');
+const CLAIM_UNLOCKED = claimSql('skip locked');
+
+/**
+ * Claims reports for this transaction, without those handled before. Locks each device first and then
+ * its command, in the order of the admin API. Unless it waits for locks, it leaves out what another
+ * transaction has locked: several would wait for one, and others for them. The commit does not wait for
+ * the disk: if it is lost, the stored reports are handled again.
+ */
+export function claimReports(
+  trx: Knex.Transaction,
+  ids: readonly number[],
+  { waits }: { waits: boolean },
+): Promise<ClaimedReport[]> {
+  const text = waits ? CLAIM : CLAIM_UNLOCKED;
+  return runPrepared<ClaimedReport>(trx, { text, bindings: [[...ids]] });
+}
+
+const MARK = `
+update commands set needs_handling = false, reason = null where id = any(?::bigint[])`;
+
+/** Marks claimed reports as handled. */
+export async function markHandled(trx: Knex.Transaction, ids: readonly number[]): Promise<void> {
+  await runPrepared(trx, { text: MARK, bindings: [[...ids]] });
+}
+
+/** Stored reports that were not handled, as after a crash; oldest first, without `except`. */
+export async function unhandledReports(
+  knex: Knex,
+  page: { limit: number; after: number; except: readonly number[] },
+): Promise<{ id: number; deviceId: number }[]> {
+  return knex('commands')
+    .where({ needs_handling: true })
+    .where('id', '>', page.after)
+    .whereRaw('id <> all(?)', [[...page.except]])
+    .orderBy('id')
+    .limit(page.limit)
+    .select('id', { deviceId: 'device_id' });
+}
