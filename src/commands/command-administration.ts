@@ -7,9 +7,10 @@ import {
   lockCommands,
   updateCommands,
 } from '../db/devices/command-repository.js';
+import { type DeviceTarget, TARGET_COLUMNS } from '../db/devices/device-repository.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
-import { parsePlistDict } from '../protocol/plist/plist.js';
+import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import {
   cancelFault,
   finalFault,
@@ -18,7 +19,7 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
-import { completeSecrets } from './command-secrets.js';
+import { completeSecrets, involvesSecret } from './command-secrets.js';
 import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
@@ -33,7 +34,12 @@ import {
   presentPlist,
   type Reader,
 } from './present-command.js';
-import type { CommandQueue, QueueOptions } from './queue.js';
+import {
+  type CommandPlan,
+  type CommandQueue,
+  type QueueOptions,
+  requireEnrolled,
+} from './queue.js';
 import type { RecoveryKeyRecipient } from './recovery-keys.js';
 import { completeErase } from './return-to-service.js';
 import { maskForViewers } from './viewer-mask.js';
@@ -77,6 +83,9 @@ function earliest(commands: CommandRow[]): Date {
 
 /** What the admin API does with commands. Every method works in the caller's transaction. */
 export class CommandAdministration {
+  /** Of the device, for `plan`. */
+  readonly targetColumns = TARGET_COLUMNS;
+
   constructor(
     private readonly box: SecretBox,
     private readonly queue: CommandQueue,
@@ -90,11 +99,8 @@ export class CommandAdministration {
     const asked = { target, requestType, parameters };
     const { box, recipient } = this;
     const complete = await completeSecrets({ trx, box, recipient }, asked);
-    const { value, faults } = checkJsonParameters(requestType, complete.parameters);
-    const all = [...faults, ...timeFaults(options)];
-    if (all.length > 0) throw validationError(all);
+    const value = checkedParameters(target, { ...input, parameters: complete.parameters });
     const isForUser = userId !== undefined;
-    requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
     if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
     const isErase = requestType === 'EraseDevice';
     const plist = isErase
@@ -103,6 +109,18 @@ export class CommandAdministration {
     const { secret } = complete;
     const command = { userId, requestType, parameters: plist, isForced, options, secret };
     return this.locked(trx, await this.queue.add(trx, deviceId, command));
+  }
+
+  /**
+   * What `enqueue` stores, for one statement without a transaction. AppError where `enqueue` throws one;
+   * undefined for a command that has secrets to keep or a user, which need a transaction.
+   */
+  plan(target: DeviceTarget, input: EnqueueInput): CommandPlan | undefined {
+    const { userId, requestType, isForced, deviceId: _device, parameters, ...options } = input;
+    if (userId !== undefined || involvesSecret(requestType)) return undefined;
+    requireEnrolled(target);
+    const value = checkedParameters(target, input);
+    return this.queue.plan(target, { requestType, parameters: value, isForced, options });
   }
 
   async update(
@@ -203,6 +221,17 @@ export class CommandAdministration {
     if (missing !== undefined) throw notFound(`command ${missing}`);
     return commands;
   }
+}
+
+/** The parameters as plist values. AppError 422 with every fault of them, or why it is not eligible. */
+function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict {
+  const { userId, requestType, parameters, isForced } = input;
+  const { value, faults } = checkJsonParameters(requestType, parameters);
+  const all = [...faults, ...timeFaults(input)];
+  if (all.length > 0) throw validationError(all);
+  const isForUser = userId !== undefined;
+  requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
+  return value;
 }
 
 function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {

@@ -54,6 +54,19 @@ export interface CompletedCommand {
   secret?: SealedSecret | undefined;
 }
 
+/** The commands that it may complete: with `admin-password` and `recovery-keys`. */
+const INVOLVED = new Set([
+  ...Object.keys(RULES),
+  'AccountConfiguration',
+  'RotateFileVaultKey',
+  'SetAutoAdminPassword',
+]);
+
+/** Whether `completeSecrets` may read or make a secret for such a command. */
+export function involvesSecret(requestType: string): boolean {
+  return INVOLVED.has(requestType);
+}
+
 /**
  * The parameters with the secrets that were left out: a new one is made, a current one is the one that
  * the device last confirmed. AppError 422 for a PIN that is not six digits.
@@ -64,6 +77,7 @@ export async function completeSecrets(
 ): Promise<CompletedCommand> {
   const { trx, box } = deps;
   const { target, requestType } = command;
+  if (!involvesSecret(requestType)) return { parameters: command.parameters };
   const deviceId = target.id;
   if (requestType === 'RotateFileVaultKey') {
     const { parameters } = command;

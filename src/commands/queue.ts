@@ -1,4 +1,5 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Sql } from '../db/connection/statement-runner.js';
 import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   type CommandRow,
@@ -9,12 +10,14 @@ import {
 import {
   type DeviceTarget,
   findTarget,
+  guardOfTarget,
   type InventoryTarget,
   noteInventoryQueued,
 } from '../db/devices/device-repository.js';
 import { escrowOfCommand, type SealedSecret } from '../db/devices/device-secrets.js';
 import {
   type PushRequestOptions,
+  pushForCreated,
   requestPushes,
   requestUserPushes,
 } from '../db/push/push-enqueue.js';
@@ -46,6 +49,19 @@ export interface QueuedCommand {
   secret?: SealedSecret | undefined;
 }
 
+/** Values of a row of `commands`, a condition, and what else is stored if that holds. */
+export interface CommandPlan {
+  values: Record<string, unknown>;
+  guard: Sql;
+  effects: Sql[];
+  afterCommit: () => void;
+}
+
+/** AppError 409 once the device has unenrolled. */
+export function requireEnrolled(target: DeviceTarget): void {
+  throwFaults([unenrolledFault(target)], { status: 409 });
+}
+
 /**
  * A device whose report caused more commands is connected and fetches them: it is pushed only if it
  * has not fetched them by then.
@@ -67,8 +83,18 @@ export class CommandQueue {
   async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
     const target = await findTarget(trx, deviceId);
     if (target === undefined) throw notFound(`device ${deviceId}`);
-    throwFaults([unenrolledFault(target)], { status: 409 });
+    requireEnrolled(target);
     return target;
+  }
+
+  /** What `add` stores for the device itself, for a statement that is not yet sent. */
+  plan(target: DeviceTarget, command: QueuedCommand): CommandPlan {
+    return {
+      values: { ...this.toRow(target.id, command) },
+      guard: guardOfTarget(target),
+      effects: [pushForCreated(target.id, { at: command.options?.after })],
+      afterCommit: this.wake,
+    };
   }
 
   /** Queues one command whose parameters are already plist values. Returns its id. */

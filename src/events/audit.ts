@@ -2,9 +2,16 @@ import { randomUUID } from 'node:crypto';
 import {
   type AuditRow,
   type AuditTransaction,
+  createdAuditRow,
   insertAuditRow,
 } from '../db/admin/audit-repository.js';
-import type { AuditContext, AuditEvent, AuditWriter, Changes } from '../jsonapi/context.js';
+import type {
+  AuditContext,
+  AuditEvent,
+  AuditPartWriter,
+  AuditWriter,
+  Changes,
+} from '../jsonapi/context.js';
 import { auditDetails } from './audit-values.js';
 
 export type { Changes } from '../jsonapi/context.js';
@@ -52,3 +59,7 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
  */
 export const writeAudit: AuditWriter = (trx: AuditTransaction, event: AuditEvent) =>
   insertAuditRow(trx, rowOf(event));
+
+/** The same for the row `created` of a statement, as a part of that statement. */
+export const auditOfCreated: AuditPartWriter = (event) =>
+  createdAuditRow(rowOf({ ...event, targetId: null }));

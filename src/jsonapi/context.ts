@@ -1,3 +1,5 @@
+import type { StatementPart } from './create-plan.js';
+
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -45,15 +47,17 @@ export type AuditValues =
   | { changes: Changes; details?: Record<string, unknown> | undefined }
   | { changes?: undefined; details: Record<string, unknown> };
 
-/** One event of the audit trail. */
-export type AuditEvent = AuditValues & {
+/** An event of a row that has no id yet. */
+export type AuditOfCreated = AuditValues & {
   context: AuditContext;
   /** `<collection>.<verb>`, e.g. `devices.update`. */
   action: string;
   targetType: string;
-  targetId: string | number | null;
   outcome: 'success' | 'refused';
 };
+
+/** One event of the audit trail. */
+export type AuditEvent = AuditOfCreated & { targetId: string | number | null };
 
 interface AuditSignature {
   write(trx: Transaction, event: AuditEvent): Promise<void>;
@@ -61,6 +65,9 @@ interface AuditSignature {
 
 /** Writes the event in the caller's transaction, so that no change lacks its event. */
 export type AuditWriter = AuditSignature['write'];
+
+/** An event of the row `created` of a statement, as one more part of that statement. */
+export type AuditPartWriter = (event: AuditOfCreated) => StatementPart;
 
 const RANK: Record<Role, number> = { viewer: 0, operator: 1, admin: 2 };
 

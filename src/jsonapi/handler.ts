@@ -1,4 +1,4 @@
-import type { AuditWriter, RequestContext, Transaction } from './context.js';
+import type { AuditPartWriter, AuditWriter, RequestContext, Transaction } from './context.js';
 import type { Registry } from './definition/definition.js';
 import type { Document, DocumentForm } from './documents/document.js';
 import type { Caller, Store } from './store.js';
@@ -8,6 +8,8 @@ export interface ApiContext {
   registry: Registry;
   store: Store;
   audit: AuditWriter;
+  /** Without it every create takes a transaction. */
+  auditPart?: AuditPartWriter | undefined;
   services: unknown;
   /** The prefix of every path in links, without a trailing slash. */
   basePath: string;

@@ -1,6 +1,6 @@
 import express, { type Request, type Response, type Router } from 'express';
 import { AppError, notFound } from '../errors.js';
-import { type AuditWriter, hasRole, type RequestContext } from './context.js';
+import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
 import { parseId } from './definition/values.js';
 import { sendAnswer } from './documents/send.js';
@@ -14,6 +14,7 @@ export interface JsonApiOptions<S> {
   definitions: ResourceDefinition<S>[];
   store: Store;
   audit: AuditWriter;
+  auditPart?: AuditPartWriter | undefined;
   services: S;
   /** The path that the router is mounted at; `/api/v1` by default. */
   basePath?: string | undefined;
@@ -23,9 +24,9 @@ const BODY_LIMIT = '1mb';
 
 /** The registry of the definitions, checked, and what else the operations need. */
 export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
-  const { store, audit, services, basePath = '/api/v1' } = options;
+  const { store, audit, auditPart, services, basePath = '/api/v1' } = options;
   const registry = createRegistry(options.definitions as ResourceDefinition[]);
-  return { registry, store, audit, services, basePath };
+  return { registry, store, audit, auditPart, services, basePath };
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Transaction } from './context.js';
+import type { CreatePlan } from './create-plan.js';
 import type { ResourceShape, ToManyShape, ToOne } from './definition/shape.js';
 import type { FilterNode } from './query/filter-node.js';
 
@@ -143,6 +144,25 @@ export interface NamedRows {
   willChange?: boolean | undefined;
 }
 
+/** What the columns of a table hold in a row for which an insert names no value. */
+export interface ColumnDefaults {
+  /** Constants; null for a column without a default. Others, such as generated ones, are left out. */
+  values: Record<string, unknown>;
+  /** The columns whose default is the time. */
+  times: string[];
+}
+
+/** One statement that stores a row and what belongs to it. */
+export interface GuardedInsert extends Pick<CreatePlan, 'guard' | 'effects'> {
+  shape: ResourceShape;
+  /** With the id, if `nextId` has chosen it. */
+  values: Record<string, unknown>;
+  /** The columns of the row to return. */
+  columns: string[];
+  /** Stores the answer under its key; nothing is stored if the key is taken. */
+  response?: { claim: KeyClaim; answer: Omit<FirstResponse, 'digest'> } | undefined;
+}
+
 /**
  * The database as the API needs it; db/store implements it. Every SQL error that a client can cause
  * becomes an AppError. `trx` null = outside of any transaction: lists, counts and linkage then have
@@ -203,4 +223,13 @@ export interface Store {
     claim: KeyClaim,
     answer: Omit<FirstResponse, 'digest'>,
   ): Promise<void>;
+  /** Reads the catalog once. */
+  columnDefaults(shape: ResourceShape): Promise<ColumnDefaults>;
+  /** An id for a new row, and the time of the database. */
+  nextId(shape: ResourceShape): Promise<{ id: number; now: Date }>;
+  /**
+   * Undefined if nothing is stored: the guard selected no row, the key is taken, a value does not fit
+   * or another transaction was in the way. A transaction then finds the reason, or succeeds.
+   */
+  insertGuarded(insert: GuardedInsert): Promise<Row | undefined>;
 }

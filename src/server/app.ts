@@ -27,7 +27,7 @@ import { createEnrollRouter } from '../enroll/router.js';
 import type { ProfileSigner } from '../enroll/send-profile.js';
 import type { EnrollServices } from '../enroll/services.js';
 import { AppError } from '../errors.js';
-import { writeAudit } from '../events/audit.js';
+import { auditOfCreated, writeAudit } from '../events/audit.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
 import { createHealthRouter } from '../http/pages/health.js';
@@ -145,7 +145,8 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
 
 function createApiContext({ db, box, services }: AppDeps): ApiContext {
   const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
-  return buildApiContext({ definitions: DEFINITIONS, store, services, audit: writeAudit });
+  const audit = { audit: writeAudit, auditPart: auditOfCreated };
+  return buildApiContext({ definitions: DEFINITIONS, store, services, ...audit });
 }
 
 /**

@@ -4,7 +4,11 @@ import { renameDevice } from '../commands/rename.js';
 import { hashPassword, type PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { deleteDevice, findIdentifierOwners } from '../db/devices/device-repository.js';
+import {
+  deleteDevice,
+  findIdentifierOwners,
+  guardOfNewDevice,
+} from '../db/devices/device-repository.js';
 import { DepAdministration } from '../dep/dep-administration.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { notFound } from '../errors.js';
@@ -51,6 +55,7 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     },
     devices: {
       findOwners: findIdentifierOwners,
+      guardOfNew: guardOfNewDevice,
       remove: async (trx: Transaction, { id }: { id: number }) => {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },

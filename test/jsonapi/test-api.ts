@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { ResourceStore } from '../../src/db/store/resource-store.js';
-import { writeAudit } from '../../src/events/audit.js';
+import { auditOfCreated, writeAudit } from '../../src/events/audit.js';
 import { jsonApiErrorHandler, noSuchRoute } from '../../src/http/errors/json-api-errors.js';
 import type { RequestContext, Role } from '../../src/jsonapi/context.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
@@ -36,11 +36,13 @@ export interface TestApiOptions {
   definitions?: ResourceDefinition[];
   /** Tables besides the product's. */
   schema?: string;
+  /** Called after each commit that made pushes due. */
+  wake?: () => void;
 }
 
 /** Resources over a real database; `X-Role` and `X-Actor` set the actor (the admin tester by default). */
 export async function createTestApi(options: TestApiOptions = {}): Promise<TestApi> {
-  const { definitions = DEFINITIONS as ResourceDefinition[], schema } = options;
+  const { definitions = DEFINITIONS as ResourceDefinition[], schema, wake } = options;
   const database = await createTestDatabase();
   const { knex } = database.db;
   if (schema !== undefined) await knex.raw(schema);
@@ -58,8 +60,8 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
       forget();
     }
   };
-  const app = await startServer(database, definitions);
-  const other = await startServer(database, definitions);
+  const app = await startServer(database, { definitions, wake });
+  const other = await startServer(database, { definitions, wake });
   const close = async () => {
     for (const server of [app, other]) server.close();
     await database.drop();
@@ -67,14 +69,18 @@ export async function createTestApi(options: TestApiOptions = {}): Promise<TestA
   return { app, other, knex, statements, close };
 }
 
-async function startServer({ db }: TestDatabase, definitions: ResourceDefinition[]) {
+async function startServer(
+  { db }: TestDatabase,
+  { definitions, wake }: { definitions: ResourceDefinition[]; wake: TestApiOptions['wake'] },
+) {
   const box = new SecretBox(randomBytes(32));
   const api = buildApiContext({
     definitions: definitions as ResourceDefinition<ResourceServices>[],
     store: new ResourceStore(db, Buffer.alloc(32)),
     audit: writeAudit,
+    auditPart: auditOfCreated,
     services: createResourceServices({
-      ...{ box, queue: new CommandQueue(box), publicUrl: PUBLIC_URL },
+      ...{ box, queue: new CommandQueue(box, wake), publicUrl: PUBLIC_URL },
       passwordCost: PASSWORD_COST,
     }),
   });

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { runPrepared } from '../connection/prepared-statements.js';
+import type { Sql } from '../connection/statement-runner.js';
 
 /** The open transaction of the change that the line belongs to. */
 export type AuditTransaction = Knex.Transaction;
@@ -16,23 +17,35 @@ export interface AuditRow {
   details: Record<string, unknown> | null;
 }
 
-const INSERT = `
-insert into audit_events (actor, role, source_address, action, target_type, target_id, request_id,
-  outcome, details)
+const INTO = `
+insert into audit_events (actor, role, source_address, action, target_type, request_id, outcome,
+  details, target_id)`;
+
+const INSERT = `${INTO}
 values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+const OF_CREATED = `${INTO}
+select ?, ?, ?, ?, ?, ?, ?, ?, created.id::text from created`;
 
 /** Appends one line; `at` is the transaction's time. Rejects with the driver's error. */
 export async function insertAuditRow(trx: AuditTransaction, row: AuditRow): Promise<void> {
-  const bindings = [
+  await runPrepared(trx, { text: INSERT, bindings: [...valuesOf(row), row.target_id] });
+}
+
+/** The same in a statement whose part `created` is the new row that it is about. */
+export function createdAuditRow(row: Omit<AuditRow, 'target_id'>): Sql {
+  return { text: OF_CREATED, bindings: valuesOf(row) };
+}
+
+function valuesOf(row: Omit<AuditRow, 'target_id'>): unknown[] {
+  return [
     row.actor,
     row.role,
     row.source_address,
     row.action,
     row.target_type,
-    row.target_id,
     row.request_id,
     row.outcome,
     row.details === null ? null : JSON.stringify(row.details),
   ];
-  await runPrepared(trx, { text: INSERT, bindings });
 }

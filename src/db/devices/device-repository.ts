@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Sql } from '../connection/statement-runner.js';
 
 /** What decides which commands make up the inventory of a device. */
 export interface InventoryTarget {
@@ -28,9 +29,29 @@ export interface EligibilityFacts {
 
 /** A device that commands are queued for. */
 export interface DeviceTarget extends InventoryTarget, EligibilityFacts {
+  enrollment_number: number;
   pin_required_for_device_lock: boolean | null;
   pin_required_for_erase_device: boolean | null;
 }
+
+/** The columns of a DeviceTarget. */
+export const TARGET_COLUMNS = [
+  'id',
+  'udid',
+  'enrollment_id',
+  'enrollment_number',
+  'enrollment_state',
+  'enrollment_type',
+  'enrollment_method',
+  'platform',
+  'os_version',
+  'is_supervised',
+  'enrolled_via_dep',
+  'is_multi_user',
+  'is_apple_silicon',
+  'pin_required_for_device_lock',
+  'pin_required_for_erase_device',
+] as const;
 
 /** The device facts that the command queue needs. */
 export async function findTarget(trx: Knex, id: number): Promise<DeviceTarget | undefined> {
@@ -43,23 +64,22 @@ export async function findTargets(trx: Knex, ids: readonly number[]): Promise<De
   return trx<DeviceTarget>('devices')
     .whereRaw('id = any(?)', [[...ids]])
     .orderBy('id')
-    .select(
-      'id',
-      'udid',
-      'enrollment_id',
-      'enrollment_state',
-      'enrollment_type',
-      'enrollment_method',
-      'platform',
-      'os_version',
-      'is_supervised',
-      'enrolled_via_dep',
-      'is_multi_user',
-      'is_apple_silicon',
-      'pin_required_for_device_lock',
-      'pin_required_for_erase_device',
-    );
+    .select(...TARGET_COLUMNS);
 }
+
+/** Selects the device while it is of the enrollment that was read, and keeps it from being deleted. */
+export function guardOfTarget({
+  id,
+  enrollment_number: number,
+  enrollment_state: state,
+}: DeviceTarget): Sql {
+  return { text: GUARD_OF_TARGET, bindings: [id, number, state] };
+}
+
+const GUARD_OF_TARGET = `
+select id from devices
+where id = ? and enrollment_number = ? and enrollment_state is not distinct from ?
+for key share`;
 
 /** Stores the time at which a full inventory was queued for these devices. */
 export async function noteInventoryQueued(
@@ -142,6 +162,20 @@ const CONDITIONS: Record<string, string> = {
   enrollment_id: 'lower(enrollment_id) = lower(?)',
   serial_number: 'serial_number in (?, upper(?), lower(?))',
 };
+
+/** Selects one row unless a device has one of these identifiers, which it locks until the commit. */
+export function guardOfNewDevice(identifiers: [name: string, value: string][]): Sql {
+  const {
+    udid = null,
+    enrollment_id = null,
+    serial_number = null,
+  } = Object.fromEntries(identifiers);
+  return { text: GUARD_OF_NEW_DEVICE, bindings: [udid, enrollment_id, serial_number] };
+}
+
+/** The function looks for the devices after it has the locks, in a snapshot of its own. */
+const GUARD_OF_NEW_DEVICE = `
+select from (select lock_new_device(?, ?, ?) as is_new) locked where is_new`;
 
 interface IdentifierOwner {
   id: number;

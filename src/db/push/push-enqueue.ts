@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { runPrepared } from '../connection/prepared-statements.js';
-import { forRecipients, type PushRecipient } from './push-recipients.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { forRecipients, type PushRecipient, type RecipientSql } from './push-recipients.js';
 
 export interface PushRequestOptions {
   /** When the device can fetch what is queued; now by default. */
@@ -18,18 +19,25 @@ export const REQUEST_AGAIN = `do update set
     attempts = 0,
     due_at = case when p.claimed_at is null then least(p.due_at, excluded.due_at) else p.due_at end`;
 
-const REQUEST = forRecipients(
-  'request_pushes',
-  ({ recipients, pushes, key, joinDevice, isEnrolled }) => `
+const requestText = (
+  { recipients, pushes, key, joinDevice, isEnrolled }: RecipientSql,
+  condition = '',
+) => `
 insert into ${pushes} as p (${key}, due_at)
 select r.id,
   greatest(now(), coalesce(?::timestamptz, now())) + random() * ?::float8 * interval '1 ms'
 from ${recipients} r
 ${joinDevice}
 where r.id = any(?::bigint[])
-  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
+  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'${condition}
 order by r.id
-on conflict (${key}) ${REQUEST_AGAIN}`,
+on conflict (${key}) ${REQUEST_AGAIN}`;
+
+const REQUEST = forRecipients('request_pushes', (parts) => requestText(parts));
+
+/** As part of a statement whose part `created` is the row to push for. */
+const REQUEST_FOR_CREATED = forRecipients('request_pushes_for_created', (parts) =>
+  requestText(parts, '\n  and exists (select from created)'),
 );
 
 /**
@@ -43,6 +51,12 @@ export function requestPushes(
   options: PushRequestOptions = {},
 ): Promise<void> {
   return request(trx, 'device', { ...options, ids: deviceIds });
+}
+
+/** The same for one device, if the statement that it is part of has a row `created`. */
+export function pushForCreated(deviceId: number, options: PushRequestOptions = {}): Sql {
+  const { at = null, spreadMs = 0 } = options;
+  return { text: REQUEST_FOR_CREATED.device.text, bindings: [at, spreadMs, [deviceId]] };
 }
 
 /** Requests a push of these users of devices, by their own ids. */

@@ -4,7 +4,7 @@ export type PushRecipient = 'device' | 'user';
 export const PUSH_RECIPIENTS: readonly PushRecipient[] = ['device', 'user'];
 
 /** The parts in which the statements for devices and for users differ. */
-interface RecipientSql {
+export interface RecipientSql {
   /** The table of recipients; `r` in the statements. */
   recipients: string;
   /** The table of pushes, and its column with the recipient's id. */

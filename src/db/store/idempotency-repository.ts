@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { FirstResponse, KeyClaim } from '../../jsonapi/store.js';
+import type { Sql } from '../connection/statement-runner.js';
 import { runSql } from './resource-store-sql.js';
 
 /** A key older than a day may be claimed again, even while its row still exists. */
@@ -17,6 +18,16 @@ const REMOVE_OLD = `
 delete from idempotency_keys where ctid in (
   select ctid from idempotency_keys where created_at < now() - interval '25 hours'
   order by created_at limit ? for update skip locked)`;
+
+/** Of the one row of `guard`; no row if the key is taken. */
+const CLAIM_WITH_RESPONSE = `
+insert into idempotency_keys as k (actor, key, request_digest, status, headers, body)
+select ?, ?, ?, ?, ?, ? from guard
+on conflict (actor, key) do update
+  set request_digest = excluded.request_digest, created_at = now(), status = excluded.status,
+    headers = excluded.headers, body = excluded.body
+  where k.created_at < now() - interval '24 hours'
+returning true as claimed`;
 
 const FIRST = `
 select status, headers, body, request_digest as digest
@@ -40,6 +51,18 @@ export async function claimKey(
     return first;
   }
   return undefined;
+}
+
+/** Claims the key and stores the response to it, as part of a statement that has a `guard`. */
+export function claimWithResponse({
+  claim: { actor, key, digest },
+  answer: { status, headers, body },
+}: {
+  claim: KeyClaim;
+  answer: Omit<FirstResponse, 'digest'>;
+}): Sql {
+  const bindings = [actor, key, digest, status, JSON.stringify(headers), body];
+  return { text: CLAIM_WITH_RESPONSE, bindings };
 }
 
 /** Stores the response to a claimed key; it counts once the transaction is committed. */

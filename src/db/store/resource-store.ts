@@ -3,8 +3,10 @@ import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import type {
   Caller,
+  ColumnDefaults,
   FindQuery,
   FirstResponse,
+  GuardedInsert,
   KeyClaim,
   Link,
   LinkSelection,
@@ -21,7 +23,9 @@ import { runOnPool } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
+import { nextId, readColumnDefaults } from './column-defaults.js';
 import { quoted } from './filter-sql.js';
+import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
 import { columnList } from './list-query.js';
 import {
@@ -46,6 +50,7 @@ export class ResourceStore implements Store {
   readonly #db: Database;
   readonly #digestKey: Buffer;
   readonly #responses: StoredResponses;
+  readonly #defaults = new Map<string, ColumnDefaults>();
 
   constructor(db: Database, digestKey: Buffer) {
     this.#db = db;
@@ -152,6 +157,30 @@ export class ResourceStore implements Store {
     await storeResponse(trx, claim, { ...answer, body });
   }
 
+  async columnDefaults(shape: ResourceShape): Promise<ColumnDefaults> {
+    const known = this.#defaults.get(shape.table);
+    if (known !== undefined) return known;
+    const read = await readColumnDefaults(this.#db.knex, shape).catch((error: unknown) => {
+      throw toAppError(error);
+    });
+    this.#defaults.set(shape.table, read);
+    return read;
+  }
+
+  async nextId(shape: ResourceShape): Promise<{ id: number; now: Date }> {
+    return nextId(this.#db.knex, shape).catch((error: unknown) => {
+      throw toAppError(error);
+    });
+  }
+
+  insertGuarded(insert: GuardedInsert): Promise<Row | undefined> {
+    const { response } = insert;
+    const body = response?.answer.body;
+    if (!response || !body) return insertGuarded(this.#db.knex, insert);
+    const answer = { ...response.answer, body: this.#responses.seal(body) };
+    return insertGuarded(this.#db.knex, { ...insert, response: { ...response, answer } });
+  }
+
   #runner(trx: Knex.Transaction | null, caller: Caller | undefined): StatementRunner {
     return trx === null ? this.#db.lists.for(caller) : runnerIn(trx);
   }
@@ -178,14 +207,6 @@ async function findRow(db: Database, { shape, id, columns }: FindQuery): Promise
   } catch (error) {
     throw toAppError(error);
   }
-}
-
-/** JSON values as text: the driver would send an array as a PostgreSQL array. */
-function columnValues(shape: ResourceShape, values: Record<string, unknown>): [string, unknown][] {
-  return Object.entries(values).map(([name, value]) => {
-    const isJson = shape.attributes[name]?.kind === 'json' && value !== null;
-    return [name, isJson ? JSON.stringify(value) : value];
-  });
 }
 
 function insertSql(shape: ResourceShape, values: [string, unknown][]): Sql {

@@ -5,6 +5,7 @@ import {
   type Role,
   type Transaction,
 } from '../context.js';
+import type { CreatePlan } from '../create-plan.js';
 import type { Row, Store } from '../store.js';
 import type { ResourceShape, ToManyShape, ToOne } from './shape.js';
 
@@ -46,6 +47,13 @@ export interface WriteInput {
 export interface CreateOperation<S> extends Operation<S>, WriteInput {
   /** The `writeFlags`, and on create the `createFlags`, that are set. */
   flags: ReadonlySet<string>;
+}
+
+/** A create that is planned before any transaction. */
+export interface PlanOperation<S> extends WriteInput, Omit<Operation<S>, 'trx' | 'store'> {
+  flags: ReadonlySet<string>;
+  /** Reads the resource that this to-one relationship of the document names. */
+  related(name: string, columns: readonly string[]): Promise<Row | undefined>;
 }
 
 export interface UpdateOperation<S> extends CreateOperation<S> {
@@ -91,6 +99,11 @@ export type Relationship<S = unknown> = ToOne | ToMany<S>;
 /** Replaces the plain SQL of a resource. An error rolls the whole write back. */
 export interface ResourceOperations<S> {
   create?(operation: CreateOperation<S>): Promise<WriteResult>;
+  /**
+   * What `create` would store, if one statement can: its document has no `meta`, and its input no
+   * to-many relationships. Undefined, or an AppError: `create` does it, or finds the reason again.
+   */
+  plan?(operation: PlanOperation<S>): Promise<CreatePlan | undefined>;
   update?(operation: UpdateOperation<S>): Promise<WriteResult>;
   delete?(operation: DeleteOperation<S>): Promise<void>;
 }

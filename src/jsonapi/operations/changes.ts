@@ -75,6 +75,15 @@ function isAudited(name: string, attribute: Attribute, { after, input }: Written
   return attribute.write !== 'never' && attribute.derivedFrom === undefined;
 }
 
+/** The columns that decide what `changesOf` says of a create with this input. */
+export function createdColumns(definition: ResourceDefinition, input: WriteInput): string[] {
+  const written = { services: undefined, before: null, after: { id: 0 }, input };
+  const own = Object.entries(definition.attributes)
+    .filter(([name, attribute]) => isAudited(name, attribute, written))
+    .flatMap(([name, { derivedFrom }]) => derivedFrom ?? [name]);
+  return [...own, ...toOnes(definition).map(([, { column }]) => column)];
+}
+
 type Change = Changes[string] | undefined;
 
 /** A secret that is sealed again differs, even if its value is the same. */

@@ -1,59 +1,39 @@
 import { AppError } from '../../errors.js';
 import type { Transaction } from '../context.js';
-import {
-  createFlagsOf,
-  inverseOf,
-  type ResourceDefinition,
-  type WriteInput,
-  type WriteResult,
-} from '../definition/definition.js';
-import { resourcePath } from '../documents/document.js';
-import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
-import { type FixedByPath, parseCreate } from '../requests/input.js';
-import { changeColumns, changesOf, columnsOf, flagDetails, linkChanges } from './changes.js';
-import { itemContent, readWriteQuery } from './item.js';
+import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
+import type { Answer, ApiContext, Handler } from '../handler.js';
+import { performWrite } from '../requests/idempotency.js';
+import { changeColumns, changesOf, columnsOf, linkChanges } from './changes.js';
+import { createAtOnce } from './create-at-once.js';
+import { auditOfCreate, type Creation, createdAnswer, readCreation } from './creation.js';
+import { itemContent } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
 import { replaceLinks } from './relate.js';
 import { requireValid } from './related-check.js';
 
-/** POST to a collection; below a parent the new resource is linked to the parent. */
+/**
+ * POST to a collection; below a parent the new resource is linked to the parent. In one statement where
+ * the definition can plan it, else in a transaction.
+ */
 export function createHandler(
   definition: ResourceDefinition,
   place: CollectionPlace = {},
-): WriteHandler {
-  const { scopeOf } = place;
-  return (api, request) => {
-    const query = readWriteQuery(api, request, { definition, flags: createFlagsOf(definition) });
-    const { flags } = query;
-    const body = definition.adaptCreate?.(request.body) ?? request.body;
-    const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
-    return async (trx) => {
-      if (scopeOf) await requireParent(api, trx, { scopeOf, id: request.id });
-      const input = await requireValid(api, trx, { ...request, body, definition, parsed });
-      const { id, meta } = await create(api, trx, {
-        definition,
-        request,
-        input,
-        flags,
-        scopeOf,
-      });
-      const content = await itemContent(api, definition, { id, query, trx, meta });
-      return { status: 201, ...content, location: resourcePath(api.basePath, definition, id) };
-    };
+): Handler {
+  return async (api, request) => {
+    const creation = readCreation(api, request, { definition, place });
+    const answer = await createAtOnce(api, creation);
+    const work = (trx: Transaction) => createIn(api, trx, creation);
+    return answer ?? performWrite(api.store, { ...request, work });
   };
 }
 
-function fixedByPath(
-  definition: ResourceDefinition,
-  { scopeOf, view }: CollectionPlace,
-  { id }: ApiRequest,
-): FixedByPath {
-  const via = scopeOf?.relation.via;
-  const parent = via && 'foreignKey' in via ? inverseOf(definition, via.foreignKey) : undefined;
-  return {
-    attributes: view ? { [view.attribute]: view.value } : {},
-    toOne: parent === undefined ? {} : { [parent]: id },
-  };
+async function createIn(api: ApiContext, trx: Transaction, creation: Creation): Promise<Answer> {
+  const { definition, scopeOf, request, query } = creation;
+  if (scopeOf) await requireParent(api, trx, { scopeOf, id: request.id });
+  const input = await requireValid(api, trx, { ...request, ...creation });
+  const { id, meta } = await create(api, trx, { ...creation, input });
+  const content = await itemContent(api, definition, { id, query, trx, meta });
+  return createdAnswer(api, definition, { id, ...content });
 }
 
 async function requireParent(
@@ -66,59 +46,33 @@ async function requireParent(
   throw new AppError('not_found', 404, `${scopeOf.parent.type} ${id} does not exist`);
 }
 
-interface Creating {
-  definition: ResourceDefinition;
-  request: ApiRequest;
-  input: WriteInput;
-  flags: ReadonlySet<string>;
-  scopeOf: ScopeOf | undefined;
-}
+type Creating = Creation & { input: WriteInput };
 
-async function create(
-  api: ApiContext,
-  trx: Transaction,
-  { definition, request, input, flags, scopeOf }: Creating,
-): Promise<WriteResult> {
+async function create(api: ApiContext, trx: Transaction, creating: Creating): Promise<WriteResult> {
+  const { definition, request, query, input, scopeOf } = creating;
   const { store, services } = api;
   const { context } = request;
+  const { flags } = query;
   const operation = { ...input, flags, shape: definition, trx, store, services, context };
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };
   const { id } = result;
   const links = await replaceLinks(api, { definition, trx, context, id }, input.toMany);
-  if (scopeOf) await linkToParent(api, trx, { scopeOf, request, id, definition });
+  if (scopeOf) await linkToParent(api, trx, { ...creating, scopeOf, id });
   const columns = changeColumns(definition);
   const after = (await store.find(trx, { shape: definition, id, columns })) ?? null;
   const own = changesOf(definition, { services, before: null, after, input });
-  await api.audit(trx, {
-    context,
-    action: `${definition.type}.create`,
-    targetType: definition.type,
-    targetId: id,
-    outcome: 'success',
-    changes: { ...own, ...linkChanges(links) },
-    details: { ...flagDetails(flags), ...parentDetails(scopeOf, request), ...result.audit },
-  });
+  const changes = { ...own, ...linkChanges(links) };
+  const event = auditOfCreate(creating, { changes, details: result.audit });
+  await api.audit(trx, { ...event, targetId: id });
   return result;
-}
-
-/** Audit details: the parent that it was created below. */
-function parentDetails(scopeOf: ScopeOf | undefined, { id }: ApiRequest): Record<string, unknown> {
-  return scopeOf ? { below: { type: scopeOf.parent.type, id } } : {};
-}
-
-interface LinkToParent {
-  scopeOf: ScopeOf;
-  request: ApiRequest;
-  id: number;
-  definition: ResourceDefinition;
 }
 
 async function linkToParent(
   { store }: ApiContext,
   trx: Transaction,
-  { scopeOf, request, id, definition }: LinkToParent,
+  { scopeOf, request, id, definition }: Creating & { scopeOf: ScopeOf; id: number },
 ): Promise<void> {
   const { relation } = scopeOf;
   if ('foreignKey' in relation.via) return;

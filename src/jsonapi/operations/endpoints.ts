@@ -46,12 +46,14 @@ function reads(role: Role, handler: Handler): Endpoint {
 }
 
 function writes(role: Role | null, method: Method, handler: WriteHandler): Route['methods'] {
-  return role === null
-    ? {}
-    : { [method]: { role, handler: inOneTransaction(handler), hasBody: true } };
+  return creates(role, method, inOneTransaction(handler));
 }
 
-/** The only place that opens the transaction of a write. */
+/** A handler that opens the transaction itself, if it takes one. */
+function creates(role: Role | null, method: Method, handler: Handler): Route['methods'] {
+  return role === null ? {} : { [method]: { role, handler, hasBody: true } };
+}
+
 function inOneTransaction(handler: WriteHandler): Handler {
   return async (api, request) => {
     const work = handler(api, request);
@@ -67,7 +69,7 @@ function collectionRoute(
 ): Route {
   const methods = {
     GET: reads(access.read, listHandler(definition, place)),
-    ...writes(access.create, 'POST', createHandler(definition, place)),
+    ...creates(access.create, 'POST', createHandler(definition, place)),
   };
   return { path, methods };
 }

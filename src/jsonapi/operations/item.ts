@@ -77,21 +77,43 @@ export async function itemContent(
   options: ItemOptions,
 ): Promise<Pick<Answer, 'document' | 'body' | 'etag'>> {
   const { id, query, trx } = options;
-  const fields = query.fields.get(definition.type);
-  const { include, reader } = query;
-  const projection = project(definition, { fields, include, detail: true, reader });
-  const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
+  const { projection, columns } = itemColumns(definition, query);
   const row = await api.store.find(trx, { shape: definition, id, columns });
   if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  return rowContent(api, { row, projection, options });
+}
+
+/** What `rowContent` needs. */
+export function itemColumns(
+  definition: ResourceDefinition,
+  { fields: all, include, reader }: ItemQuery,
+): { projection: Projection; columns: string[] } {
+  const fields = all.get(definition.type);
+  const projection = project(definition, { fields, include, detail: true, reader });
+  const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
+  return { projection, columns };
+}
+
+interface ItemRow {
+  row: Row;
+  projection: Projection;
+  options: ItemOptions;
+}
+
+/** The document of a row that has the columns of `itemColumns`. */
+export async function rowContent(
+  api: ApiContext,
+  { row, projection, options }: ItemRow,
+): Promise<Pick<Answer, 'document' | 'body' | 'etag'>> {
   await prepareRows(projection, [row], api.services);
   const document = await itemDocument(api, { row, projection, options });
   const body = Buffer.from(documentText(document));
-  return { document, body, etag: entityTag(definition, row, body) };
+  return { document, body, etag: entityTag(projection.definition, row, body) };
 }
 
 async function itemDocument(
   api: ApiContext,
-  { row, projection, options }: { row: Row; projection: Projection; options: ItemOptions },
+  { row, projection, options }: ItemRow,
 ): Promise<Document> {
   const { basePath, registry, services } = api;
   const { definition } = projection;

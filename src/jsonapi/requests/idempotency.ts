@@ -65,9 +65,7 @@ async function once(
   trx: Transaction,
   { context, idempotency, work }: Write & { idempotency: Idempotency },
 ): Promise<Answer> {
-  const { name, role } = context.actor;
-  const digest = store.keyedDigest(idempotency.digest);
-  const claim: KeyClaim = { key: idempotency.key, digest, actor: `${role}:${name}` };
+  const claim = claimOf(store, context, idempotency);
   const first = await store.claimKey(trx, claim);
   if (first) return replay(first, claim);
   const answer = withBytes(await work(trx));
@@ -75,12 +73,22 @@ async function once(
   return answer;
 }
 
+/** The claim of a request with an Idempotency-Key. */
+export function claimOf(
+  store: Store,
+  { actor: { name, role } }: RequestContext,
+  { key, digest }: Idempotency,
+): KeyClaim {
+  return { key, digest: store.keyedDigest(digest), actor: `${role}:${name}` };
+}
+
 function withBytes({ document, ...answer }: Answer): Answer {
   if (answer.body !== undefined || document === undefined) return answer;
   return { ...answer, body: Buffer.from(documentText(document)) };
 }
 
-function storable({ status, body, location, etag }: Answer): Omit<FirstResponse, 'digest'> {
+/** What is stored of an answer. */
+export function storable({ status, body, location, etag }: Answer): Omit<FirstResponse, 'digest'> {
   return { status, body: body ?? null, headers: { location, etag } };
 }
 

@@ -6,10 +6,12 @@ import type {
 import type { JsonObject } from '../../commands/present-command.js';
 import { AppError, notFound, validationError } from '../../errors.js';
 import type { Actor, RequestContext } from '../../jsonapi/context.js';
+import type { CreatePlan } from '../../jsonapi/create-plan.js';
 import type {
   CreateOperation,
   DeleteOperation,
   DeriveSource,
+  PlanOperation,
   UpdateOperation,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
@@ -20,6 +22,13 @@ import { changedAttributes, type Service } from '../common.js';
 export interface CommandServices {
   commands: Service<CommandAdministration>;
 }
+
+type Target = Parameters<CommandAdministration['plan']>[0];
+
+type CommandCreate = Pick<
+  PlanOperation<CommandServices>,
+  'attributes' | 'toOne' | 'services' | 'context' | 'flags'
+>;
 
 interface RequestedCommand {
   requestType: string;
@@ -39,7 +48,23 @@ export function requireRights(
 export async function createCommand(
   operation: CreateOperation<CommandServices>,
 ): Promise<WriteResult> {
-  const { trx, services, context, toOne, flags } = operation;
+  const { trx, services } = operation;
+  const { id } = await services.commands.enqueue(trx, inputOf(operation));
+  return { id };
+}
+
+export async function planCommand(
+  operation: PlanOperation<CommandServices>,
+): Promise<CreatePlan | undefined> {
+  const { services, related } = operation;
+  const input = inputOf(operation);
+  const target = await related('device', services.commands.targetColumns);
+  return target && services.commands.plan(target as unknown as Target, input);
+}
+
+/** AppError 403 when the actor may not queue it. */
+function inputOf(operation: CommandCreate): EnqueueInput {
+  const { services, context, toOne, flags } = operation;
   const { request_type, parameters, after, expires_at, priority, ttl } =
     operation.attributes as Record<string, unknown>;
   const asked: RequestedCommand = {
@@ -57,8 +82,7 @@ export async function createCommand(
   if (expires_at instanceof Date) input.expiresAt = expires_at;
   if (typeof priority === 'number') input.priority = priority;
   if (typeof ttl === 'number') input.ttl = ttl;
-  const { id } = await services.commands.enqueue(trx, input);
-  return { id };
+  return input;
 }
 
 export async function updateCommand(

@@ -13,6 +13,7 @@ import { device, operatorWrites } from '../common.js';
 import {
   type CommandServices,
   createCommand,
+  planCommand,
   prepareCommands,
   presentCommand,
   removeCommand,
@@ -70,7 +71,12 @@ export const commands = defineResource<CommandServices>({
     // Of the device; without one the command is the device's own.
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
   },
-  operations: { create: createCommand, update: updateCommand, delete: removeCommand },
+  operations: {
+    create: createCommand,
+    plan: planCommand,
+    update: updateCommand,
+    delete: removeCommand,
+  },
   createFlags: { force: FORCE },
   prepare: prepareCommands,
   derive: presentCommand,

@@ -1,5 +1,6 @@
 import { AppError, type ErrorDetail, validationError } from '../../errors.js';
 import type { Transaction } from '../../jsonapi/context.js';
+import type { StatementPart } from '../../jsonapi/create-plan.js';
 import type { Attribute } from '../../jsonapi/definition/attributes.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes } from '../common.js';
@@ -79,6 +80,16 @@ export interface DeviceRecords {
     trx: Transaction,
     identifiers: [name: string, value: string][],
   ): Promise<{ id: number; name: string }[]>;
+  /** The same as the guard of a plan: no row if there is such a device. */
+  guardOfNew(identifiers: [name: string, value: string][]): StatementPart;
+}
+
+/** What the record of the device will be known by. */
+export function identifiersIn(attributes: Values): [name: string, value: string][] {
+  return IDENTIFIERS.flatMap((name): [string, string][] => {
+    const value = attributes[name];
+    return typeof value === 'string' && value !== '' ? [[name, value]] : [];
+  });
 }
 
 /** AppError 409 naming the devices that one of the identifiers belongs to. */
@@ -87,11 +98,7 @@ export async function assertDeviceIsNew(
   devices: DeviceRecords,
   attributes: Values,
 ): Promise<void> {
-  const given = IDENTIFIERS.flatMap((name): [string, string][] => {
-    const value = attributes[name];
-    return typeof value === 'string' && value !== '' ? [[name, value]] : [];
-  });
-  const details = (await devices.findOwners(trx, given)).map(
+  const details = (await devices.findOwners(trx, identifiersIn(attributes))).map(
     ({ id, name }): ErrorDetail => ({
       detail: `devices ${id} has this ${name} already`,
       source: { pointer: `/data/attributes/${name}` },

@@ -1,9 +1,11 @@
 import type { NameChanges, RenamableDevice } from '../../commands/rename.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Transaction } from '../../jsonapi/context.js';
+import type { CreatePlan } from '../../jsonapi/create-plan.js';
 import type {
   CreateOperation,
   DeleteOperation,
+  PlanOperation,
   UpdateOperation,
   WriteInput,
   WriteResult,
@@ -19,6 +21,7 @@ import {
   assertFactsUnchanged,
   type DeviceRecords,
   FACT_NAMES,
+  identifiersIn,
   ownedAttributes,
 } from './device-facts.js';
 
@@ -40,6 +43,7 @@ export interface DeviceServices extends CommandServices, DepServices {
 
 type Create = CreateOperation<DeviceServices>;
 type Update = UpdateOperation<DeviceServices>;
+type Plan = PlanOperation<DeviceServices>;
 
 /** Columns of the row that the services get. */
 const COLUMNS = [
@@ -66,6 +70,14 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
   const id = await store.insert(trx, { shape, values: columnsOf(shape, rest) });
   const meta = await changeProfile(operation, { id, current: null, wanted });
   return meta ? { id, meta } : { id };
+}
+
+/** A device without a profile of the enrollment program: for that a job is added, too. */
+export async function planDevice(operation: Plan): Promise<CreatePlan | undefined> {
+  const { shape, services, attributes, toOne } = operation;
+  if (toOne.dep_profile !== undefined) return undefined;
+  const guard = services.devices.guardOfNew(identifiersIn(attributes));
+  return { values: columnsOf(shape, operation), guard, effects: [] };
 }
 
 /**

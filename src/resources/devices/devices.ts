@@ -14,6 +14,7 @@ import { IDENTIFIERS } from './device-facts.js';
 import {
   createDevice,
   type DeviceServices,
+  planDevice,
   removeDevice,
   updateDevice,
 } from './device-operations.js';
@@ -84,5 +85,10 @@ export const devices = defineResource<DeviceServices>({
     },
   },
   requiresOneOf: IDENTIFIERS,
-  operations: { create: createDevice, update: updateDevice, delete: removeDevice },
+  operations: {
+    create: createDevice,
+    plan: planDevice,
+    update: updateDevice,
+    delete: removeDevice,
+  },
 });

@@ -1,0 +1,20 @@
+/** Part of a statement, with `?` for each binding. Only db writes its text. */
+export interface StatementPart {
+  text: string;
+  bindings: unknown[];
+}
+
+/** What a create stores when one statement is enough for it. */
+export interface CreatePlan {
+  /** Column values of the row; a column that is left out or undefined has its default. */
+  values: Record<string, unknown>;
+  /**
+   * Selects one row while everything that the plan relies on holds, such as the related resources, and
+   * locks that until the commit. Without a row nothing is stored.
+   */
+  guard: StatementPart;
+  /** What is stored besides the row, which they can read as `created`. */
+  effects: StatementPart[];
+  /** Runs after the commit. */
+  afterCommit?: (() => void) | undefined;
+}
