@@ -1,5 +1,6 @@
 // npm run bench:reports. How fast stored answers to DeviceInformation are handled when nothing else is
-// to do, and what one costs. BENCH_DEVICES changes the number of answers in a round.
+// to do, and what one costs; then how long Idle polls take beside them. BENCH_DEVICES changes the
+// number of answers in a round; BENCH_RATE, BENCH_SECONDS and BENCH_RUNS the polls (0 runs: none).
 
 import { CommandQueue } from '../src/commands/queue.js';
 import { ReportWorker } from '../src/commands/reports/report-worker.js';
@@ -9,9 +10,18 @@ import { createLogger } from '../src/logger.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed } from './load/fleet.js';
 import { usageOfFamily } from './load/process-usage.js';
-import { addDevices, storeReports } from './load/stored-reports.js';
+import { measureBeside } from './load/reports-beside-devices.js';
+import { addDevices, releaseReports, storeReports } from './load/stored-reports.js';
 
 const DEVICES = Number(process.env.BENCH_DEVICES ?? 4_000);
+const RUNS = Number(process.env.BENCH_RUNS ?? 3);
+const BESIDE = {
+  devices: 1_000,
+  rate: Number(process.env.BENCH_RATE ?? 1_000),
+  seconds: Number(process.env.BENCH_SECONDS ?? 5),
+  answers: 15,
+  runs: RUNS,
+};
 const ROUNDS = ['every device changed', 'nothing changed', 'nothing changed'];
 const HANDLED = 'select count(*)::int as n from devices where device_name = $1';
 
@@ -59,12 +69,37 @@ async function drain(database: BenchDatabase): Promise<string> {
   ].join(', ');
 }
 
+const ms = (value: number) => `${value.toFixed(1)} ms`;
+
+async function sayBeside(): Promise<void> {
+  const seed = await createFleetSeed();
+  const database = await openBenchDatabase(seed);
+  try {
+    for (const { alone, beside, handledPerSecond } of await measureBeside(database, seed, BESIDE)) {
+      const { p50, p99, perSecond, failures } = beside;
+      process.stdout.write(
+        `${Math.round(alone.perSecond)} Idle/s p50 ${ms(alone.p50)} p99 ${ms(alone.p99)}; ` +
+          `beside ${Math.round(handledPerSecond)} answers/s: ${Math.round(perSecond)} Idle/s ` +
+          `p50 ${ms(p50)} p99 ${ms(p99)}, ${alone.failures + failures} failed\n`,
+      );
+    }
+  } finally {
+    await database.stop();
+  }
+}
+
 async function main(): Promise<void> {
+  if (DEVICES > 0) await sayDrain();
+  if (RUNS > 0) await sayBeside();
+}
+
+async function sayDrain(): Promise<void> {
   const database = await openBenchDatabase(await createFleetSeed(1));
   try {
     await addDevices(database, DEVICES);
     for (const round of ROUNDS) {
       await storeReports(database, DEVICES);
+      await releaseReports(database);
       process.stdout.write(`${DEVICES} answers, ${round}: ${await drain(database)}\n`);
     }
   } finally {

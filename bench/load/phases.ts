@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type BenchDevice, commandUuid, signedRequest } from './fleet.js';
 import { HttpConnection } from './http-connection.js';
 import { type Measured, ofLane, runLanes } from './measure.js';
@@ -56,6 +57,33 @@ export function prepareIdle(
             const request = own[turn % own.length] as Buffer;
             const { status, body } = await (open[lane] as HttpConnection).send(request);
             recorder.done(startedAt, status === 200 && body.length === 0);
+          }
+        });
+      }),
+  };
+}
+
+/**
+ * Polls that come at a fixed rate, however long the answers take: each is timed from when it was due.
+ */
+export function prepareIdleRate(
+  context: PhaseContext,
+  devices: BenchDevice[],
+  { seconds, rate }: { seconds: number; rate: number },
+): PreparedPhase {
+  const requests = devices.map((device) => signedRequest(device, idle(device.udid)));
+  return {
+    run: () =>
+      withConnections(context, (open) => {
+        const begin = performance.now();
+        return runLanes(open.length, async (lane, recorder) => {
+          for (let turn = lane; turn < rate * seconds; turn += open.length) {
+            const dueAt = begin + (turn / rate) * 1000;
+            const early = dueAt - recorder.now();
+            if (early > 0) await sleep(early);
+            const request = requests[turn % requests.length] as Buffer;
+            const { status, body } = await (open[lane] as HttpConnection).send(request);
+            recorder.done(dueAt, status === 200 && body.length === 0);
           }
         });
       }),

@@ -9,8 +9,8 @@ select udid, 'macOS', 'enrolled', true, true from unnest($1::text[]) as udid`;
 
 const REPORTS = `
 insert into commands (uuid, device_id, request_type, payload, status, sent_at, acknowledged_at,
-  needs_handling, result)
-select gen_random_uuid(), d.id, 'DeviceInformation', $3, 'Acknowledged', now(), now(), true, r.result
+  reason, result)
+select gen_random_uuid(), d.id, 'DeviceInformation', $3, 'Acknowledged', now(), now(), 'not released', r.result
 from unnest($1::text[], $2::bytea[]) as r (udid, result) join devices d on d.udid = r.udid
 order by d.id`;
 
@@ -24,7 +24,7 @@ export async function addDevices({ db }: BenchDatabase, count: number): Promise<
   await db.pool.query(DEVICES, [Array.from({ length: count }, (_, index) => udidOf(index))]);
 }
 
-/** One answer to DeviceInformation of each device, stored and not handled yet. */
+/** One answer to DeviceInformation of each device, stored but not yet released. */
 export async function storeReports({ db }: BenchDatabase, count: number): Promise<void> {
   for (let start = 0; start < count; start += AT_ONCE) {
     const length = Math.min(AT_ONCE, count - start);
@@ -32,6 +32,13 @@ export async function storeReports({ db }: BenchDatabase, count: number): Promis
     const results = udids.map((udid) => buildPlist(acknowledged(udid, udid)));
     await db.pool.query(REPORTS, [udids, results, PAYLOAD]);
   }
+}
+
+/** Marks all of them as waiting for their handler at once. */
+export async function releaseReports({ db }: BenchDatabase): Promise<void> {
+  await db.pool.query(
+    'update commands set needs_handling = true, reason = null where reason is not null',
+  );
   await db.pool.query('vacuum (analyze) commands, devices');
   await db.pool.query('checkpoint');
 }

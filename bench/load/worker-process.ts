@@ -48,6 +48,7 @@ export class WorkerProcess {
 export type Task =
   | { kind: 'enroll'; from: number; to: number }
   | { kind: 'idle'; to: number; seconds: number }
+  | { kind: 'idle-rate'; to: number; seconds: number; rate: number }
   | { kind: 'loop'; to: number; phase: string; perDevice: number }
   | { kind: 'floor-signature'; seconds: number }
   | { kind: 'floor-idle'; to: number; seconds: number }

@@ -1,7 +1,13 @@
 // A process of its own: sends what it has signed beforehand, so that only the server is measured.
 import { BenchFleet } from './fleet.js';
 import { createFloor, type Floor } from './floor.js';
-import { type PreparedPhase, prepareEnrollments, prepareIdle, prepareLoop } from './phases.js';
+import {
+  type PreparedPhase,
+  prepareEnrollments,
+  prepareIdle,
+  prepareIdleRate,
+  prepareLoop,
+} from './phases.js';
 import type { FromWorker, Task, ToWorker } from './worker-process.js';
 
 type Start = Extract<ToWorker, { kind: 'start' }>;
@@ -25,6 +31,8 @@ function prepare({ start, fleet, floor }: Worker, task: Task): PreparedPhase {
       return prepareEnrollments(start, fleet.devices(task.from, task.to));
     case 'idle':
       return prepareIdle(start, fleet.devices(0, task.to), task.seconds);
+    case 'idle-rate':
+      return prepareIdleRate(start, fleet.devices(0, task.to), task);
     case 'loop':
       return prepareLoop(start, fleet.devices(0, task.to), task);
     case 'floor-signature':

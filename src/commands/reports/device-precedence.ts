@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const WATCH_MS = 10;
 const WATCH_AGAIN_MS = 100;
 /** Above this share of its time the process is busy with other work than reports. */
-const BUSY_SHARE = 0.25;
+const BUSY_SHARE = 0.15;
 /** While it is busy, reports get one part of the time and other work this many. */
-const OTHER_PARTS = 3;
+const OTHER_PARTS = 4;
 
 /** Lets devices, and all other work of this process, come before reports that wait. */
 export class DevicePrecedence {

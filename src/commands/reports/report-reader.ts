@@ -37,7 +37,7 @@ export interface ReadReports {
 }
 
 /** How long the event loop is held at most; one report may take longer. */
-const SLICE_MS = 3;
+const SLICE_MS = 1;
 
 /** Reads stored reports. Outside of any transaction: locks of devices must not be held so long. */
 export class ReportReader {

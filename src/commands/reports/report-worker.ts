@@ -24,7 +24,7 @@ export interface ReportWorkerDeps extends ReportReaderDeps, ReportWriterDeps {
 /** Reports in one transaction. */
 const BATCH = 200;
 /** Fewer while there is other work: PostgreSQL has to serve the devices, too. */
-const SMALL_BATCH = 40;
+const SMALL_BATCH = 32;
 /** A lock of another transaction mostly ends within moments. */
 const LOCKED_TRIES = 3;
 const LOCKED_PAUSE_MS = 30;

@@ -130,24 +130,29 @@ export async function updateDeviceFacts(
 ): Promise<void> {
   const columns = [...new Set(devices.flatMap(({ facts }) => Object.keys(facts)))].sort();
   if (columns.length === 0) return;
-  const entries = devices.map(({ deviceId, facts }) => ({ ...jsonReady(facts), id: deviceId }));
+  const byId = Object.fromEntries(
+    devices.map(({ deviceId, facts }) => [deviceId, jsonReady(facts)]),
+  );
   await runPrepared(trx, {
     text: updateFactsSql(columns),
-    bindings: [JSON.stringify(entries)],
+    bindings: [JSON.stringify(byId), devices.map(({ deviceId }) => deviceId)],
   });
 }
 
-/** One JSON parameter for all devices. A column that a device does not name keeps its value. */
+/**
+ * One JSON parameter for all devices. A column that a device does not name keeps its value. The ids are
+ * a parameter of their own, for a plan that finds the rows by key.
+ */
 function updateFactsSql(columns: readonly string[]): string {
   const list = (table: string) => columns.map((name) => `${table}.${name}`).join(', ');
   return `
 update devices d set ${columns.map((name) => `${name} = changed.${name}`).join(', ')}
 from (
   select known.id, ${list('reported')}
-  from jsonb_array_elements(?::jsonb) as entry (facts)
-  join devices known on known.id = (entry.facts->>'id')::bigint
-  cross join lateral jsonb_populate_record(known, entry.facts) reported
-  where (${list('known')}) is distinct from (${list('reported')})
+  from devices known
+  cross join lateral jsonb_populate_record(known, ?::jsonb -> known.id::text) reported
+  where known.id = any(?::bigint[])
+    and (${list('known')}) is distinct from (${list('reported')})
 ) changed
 where d.id = changed.id`;
 }
