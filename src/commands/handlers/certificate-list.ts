@@ -4,7 +4,7 @@ import { byteaText, type InventoryRow } from '../../db/devices/inventory-reposit
 import { replaceListed } from '../../db/devices/listed-inventory.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, listRows, listScope, readColumns } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const CERTIFICATE: ColumnMap = {
   CommonName: ['x509_cn', 'text'],
@@ -38,9 +38,12 @@ function toRow(entry: PlistDict): InventoryRow {
 export const certificateList: ReportHandler = {
   requestType: 'CertificateList',
   readRows: (body) => listRows(body, 'CertificateList', toRow),
-  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
-    if (rows === undefined) return;
-    const scope = listScope(parameters(), 'ManagedOnly');
-    await replaceListed(trx, 'installed_certificates', { deviceId, rows, scope });
-  }),
+  async handle(reports, { trx }) {
+    const lists = reports.flatMap(({ deviceId, rows, parameters }) => {
+      return rows === undefined
+        ? []
+        : [{ deviceId, rows, scope: listScope(parameters(), 'ManagedOnly') }];
+    });
+    await replaceListed(trx, 'installed_certificates', lists);
+  },
 };

@@ -1,4 +1,4 @@
-import { replaceListed } from '../../db/devices/listed-inventory.js';
+import { type Listed, replaceListed } from '../../db/devices/listed-inventory.js';
 import {
   type ColumnMap,
   listRows,
@@ -6,7 +6,7 @@ import {
   readColumns,
   stringsAt,
 } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { Report, ReportHandler } from '../reports/report-handler.js';
 
 const APPLICATION: ColumnMap = {
   Identifier: ['bundle_identifier', 'text'],
@@ -36,14 +36,18 @@ export const installedApplicationList: ReportHandler = {
   requestType: 'InstalledApplicationList',
   readRows: (body) =>
     listRows(body, 'InstalledApplicationList', (entry) => readColumns(entry, APPLICATION)),
-  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
-    if (rows === undefined) return;
-    const requested = parameters();
-    const items = stringsAt(requested, 'Items') ?? [];
-    const isPartial = items.length > 0;
-    // Without an identifier an entry names no application.
-    if (isPartial && !items.includes('Identifier')) return;
-    const scope = listScope(requested, 'ManagedAppsOnly');
-    await replaceListed(trx, 'installed_applications', { deviceId, rows, scope, isPartial });
-  }),
+  async handle(reports, { trx }) {
+    await replaceListed(trx, 'installed_applications', reports.flatMap(listOf));
+  },
 };
+
+function listOf({ deviceId, rows, parameters }: Report): Listed[] {
+  if (rows === undefined) return [];
+  const requested = parameters();
+  const items = stringsAt(requested, 'Items') ?? [];
+  const isPartial = items.length > 0;
+  // Without an identifier an entry names no application.
+  if (isPartial && !items.includes('Identifier')) return [];
+  const scope = listScope(requested, 'ManagedAppsOnly');
+  return [{ deviceId, rows, scope, isPartial }];
+}

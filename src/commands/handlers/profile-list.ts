@@ -9,7 +9,7 @@ import {
   listScope,
   readColumns,
 } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const PAYLOAD: ColumnMap = {
   PayloadDescription: ['payload_description', 'text'],
@@ -48,10 +48,12 @@ export const profileList: ReportHandler = {
     assertRowCount(payloads ?? 0, 'ProfileList');
     return profiles;
   },
-  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
-    if (rows === undefined) return;
-    const profiles = rows as ProfileRows[];
-    const scope = listScope(parameters(), 'ManagedOnly');
-    await replaceListedProfiles(trx, { deviceId, profiles, scope });
-  }),
+  async handle(reports, { trx }) {
+    const lists = reports.flatMap(({ deviceId, rows, parameters }) => {
+      if (rows === undefined) return [];
+      const scope = listScope(parameters(), 'ManagedOnly');
+      return [{ deviceId, rows: rows as ProfileRows[], scope }];
+    });
+    await replaceListedProfiles(trx, lists);
+  },
 };

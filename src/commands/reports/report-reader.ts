@@ -33,6 +33,8 @@ export interface ReadReports {
   read: ReadReport[];
   /** Not read: each takes a thread, and seconds. */
   large: StoredReport[];
+  /** Not read, to keep the batch small. */
+  left: StoredReport[];
   failed: { stored: StoredReport; error: unknown }[];
 }
 
@@ -49,7 +51,7 @@ export class ReportReader {
 
   /** Yields to other work between small pieces. */
   async read(ids: readonly number[]): Promise<ReadReports> {
-    const found: ReadReports = { read: [], large: [], failed: [] };
+    const found: ReadReports = { read: [], large: [], left: [], failed: [] };
     let startedAt = performance.now();
     for (const stored of await readReports(this.#deps.db.knex, ids, LIST_TYPES)) {
       this.#readInto(found, stored);
@@ -70,10 +72,10 @@ export class ReportReader {
     return { stored, content: await joinContentParts(await readInThread({ requestType, bytes })) };
   }
 
-  #readInto({ read, large, failed }: ReadReports, stored: StoredReport): void {
-    const { uuid, request_type: requestType, result } = stored;
+  #readInto({ read, large, left, failed }: ReadReports, stored: StoredReport): void {
+    const { uuid, request_type: requestType, result, is_left: isLeft } = stored;
     if (result === null) {
-      large.push(stored);
+      (isLeft ? left : large).push(stored);
       return;
     }
     try {

@@ -113,27 +113,29 @@ export class ReportWorker {
   async #handle(batch: readonly WaitingReport[]): Promise<void> {
     // A sweep that began before its last try submits a skipped report once more.
     const ids = batch.map(({ id }) => id).filter((id) => !this.#failedTries.isSkipped(id));
-    const alone = await this.#reader.read(ids).then(
+    const unfinished = await this.#reader.read(ids).then(
       (found) => this.#handleRead(found),
       async (error: unknown) => {
         for (const report of batch) await this.#conclude(report, error);
         return [];
       },
     );
-    const isAlone = new Set(alone.map(({ stored }) => stored.id));
-    for (const report of batch) if (!isAlone.has(report.id)) this.#release(report);
-    this.#alone.push(...alone);
+    const unfinishedIds = new Set(unfinished.map(({ id }) => id));
+    for (const report of batch) if (!unfinishedIds.has(report.id)) this.#release(report);
     this.#runAlone();
   }
 
-  /** Returns those to be written alone. */
-  async #handleRead({ read, large, failed }: ReadReports): Promise<AloneReport[]> {
+  /** Returns those that are to be read again, or written alone. */
+  async #handleRead({ read, large, left, failed }: ReadReports): Promise<StoredReport[]> {
     for (const { stored, error } of failed) await this.#conclude(toWaiting(stored), error);
-    const left = await this.#writeBatch(read);
-    return [
+    for (const stored of left) this.#waiting.putBack(toWaiting(stored));
+    const unwritten = await this.#writeBatch(read);
+    const alone = [
       ...large.map((stored) => ({ stored })),
-      ...left.map((one) => ({ stored: one.stored, read: one })),
+      ...unwritten.map((one) => ({ stored: one.stored, read: one })),
     ];
+    this.#alone.push(...alone);
+    return [...left, ...alone.map(({ stored }) => stored)];
   }
 
   /** Returns those that are locked, or all of a batch that failed: alone, each shows how it ends. */

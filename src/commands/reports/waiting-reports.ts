@@ -45,6 +45,12 @@ export class WaitingReports {
     return taken;
   }
 
+  /** The taken report is to be taken again, before others of its device. */
+  putBack({ id, deviceId }: WaitingReport): void {
+    this.#busy.delete(deviceId);
+    this.#byDevice.set(deviceId, [id, ...(this.#byDevice.get(deviceId) ?? [])]);
+  }
+
   /** The taken report is handled, or left to a later sweep. */
   release({ id, deviceId }: WaitingReport): void {
     this.#ids.delete(id);

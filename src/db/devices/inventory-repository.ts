@@ -22,39 +22,33 @@ const PROFILES_PER_STATEMENT = 200;
 export async function replaceInventory(
   trx: Knex.Transaction,
   table: InventoryTable,
-  set: { deviceId: number; rows: InventoryRow[] },
+  { deviceId, rows }: { deviceId: number; rows: InventoryRow[] },
 ): Promise<void> {
-  await trx(table).where({ device_id: set.deviceId }).delete();
-  await insertInventory(trx, table, set);
+  await trx(table).where({ device_id: deviceId }).delete();
+  await insertInventory(
+    trx,
+    table,
+    rows.map((row) => ({ ...row, device_id: deviceId })),
+  );
 }
 
-/** Inserts rows of one device, in the form of `replaceInventory`. */
+/** Inserts rows, in the form of `replaceInventory` and with their `device_id`. */
 export async function insertInventory(
   trx: Knex.Transaction,
   table: InventoryTable,
-  { deviceId, rows }: { deviceId: number; rows: InventoryRow[] },
+  rows: readonly InventoryRow[],
 ): Promise<void> {
   const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
     const slice = rows.slice(start, start + ROWS_PER_STATEMENT);
-    await insertRows(trx, table, { deviceId, columns, rows: slice });
+    // One JSON parameter for all rows: far cheaper than a placeholder for each value.
+    await trx.raw(
+      `insert into ?? (${columns.map(() => '??').join(', ')})
+       select ${columns.map(() => '??').join(', ')}
+       from jsonb_populate_recordset(null::${table}, ?::jsonb)`,
+      [table, ...columns, ...columns, JSON.stringify(slice)],
+    );
   }
-}
-
-/** One JSON parameter for all rows: far cheaper than a placeholder for each value. */
-async function insertRows(
-  trx: Knex.Transaction,
-  table: InventoryTable,
-  set: { deviceId: number; columns: string[]; rows: InventoryRow[] },
-): Promise<void> {
-  const json = JSON.stringify(set.rows);
-  const columns = ['device_id', ...set.columns];
-  await trx.raw(
-    `insert into ?? (${columns.map(() => '??').join(', ')})
-     select ${['?', ...set.columns.map(() => '??')].join(', ')}
-     from jsonb_populate_recordset(null::${table}, ?::jsonb)`,
-    [table, ...columns, set.deviceId, ...set.columns, json],
-  );
 }
 
 /** PostgreSQL reads bytea inside JSON in its hex form. */
@@ -67,16 +61,15 @@ export interface ProfileRows extends InventoryRow {
   payloads: InventoryRow[];
 }
 
-/** Inserts profiles with their payloads. */
+/** Inserts profiles, each with its `device_id`, and their payloads. */
 export async function insertProfiles(
   trx: Knex.Transaction,
-  deviceId: number,
-  profiles: ProfileRows[],
+  profiles: readonly ProfileRows[],
 ): Promise<void> {
   for (let start = 0; start < profiles.length; start += PROFILES_PER_STATEMENT) {
     const slice = profiles.slice(start, start + PROFILES_PER_STATEMENT);
     const rows: { id: number }[] = await trx('installed_profiles')
-      .insert(slice.map(({ profile }) => ({ ...columnReady(profile), device_id: deviceId })))
+      .insert(slice.map(({ profile }) => columnReady(profile)))
       .returning('id');
     await insertPayloads(trx, slice, rows);
   }

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import {
   type InventoryRow,
-  type InventoryTable,
   insertInventory,
   insertProfiles,
   type ProfileRows,
   ROWS_PER_STATEMENT,
 } from './inventory-repository.js';
+import { findUnchanged, type ListedTable, type Unchanged } from './unchanged-inventory.js';
 
 /** Which of a device's entries a list covers. */
 export interface ListScope {
@@ -15,7 +15,20 @@ export interface ListScope {
   isManagedOnly: boolean;
 }
 
-type ListedTable = Exclude<InventoryTable, 'available_os_updates'>;
+/** What a device lists. */
+export interface Listed<Row extends InventoryRow = InventoryRow> {
+  deviceId: number;
+  rows: Row[];
+  scope: ListScope;
+  /** The rows omit some facts, which stay as they are. */
+  isPartial?: boolean;
+}
+
+/** Without the rows that are stored as they are. */
+interface Changed extends Listed {
+  /** Ids of the rows that stay. */
+  kept: number[];
+}
 
 /** The column that names an entry; compared without regard to case. */
 const KEY: Record<ListedTable, string> = {
@@ -24,52 +37,46 @@ const KEY: Record<ListedTable, string> = {
   installed_profiles: 'payload_identifier',
 };
 
+/** The ids are a parameter of their own, for a plan that finds the rows by device. */
 const REMOVE_LISTED = `
-with removed as (
-  delete from ??
-  where device_id = ? and id <> all(?::bigint[]) and (
-    lower(??) = any(?::text[])
-    or (?::text[] is null or lower(??) = any(?::text[])) and (not ? or is_managed))
-  returning *
+with lists as (
+  select * from jsonb_to_recordset(?::jsonb) as l (
+    device_id bigint, kept bigint[], reported text[], named text[], is_managed_only boolean,
+    is_partial boolean)
+), removed as (
+  delete from ?? entry using lists l
+  where entry.device_id = any(?::bigint[]) and entry.device_id = l.device_id
+    and entry.id <> all(l.kept) and (
+      lower(entry.??) = any(l.reported)
+      or (l.named is null or lower(entry.??) = any(l.named))
+        and (not l.is_managed_only or entry.is_managed))
+  returning to_jsonb(entry) as row, entry.is_managed or l.is_partial as is_returned
 )
-select to_jsonb(removed) as row from removed where is_managed or ?`;
-
-interface Listed {
-  deviceId: number;
-  rows: InventoryRow[];
-  scope: ListScope;
-  /** The rows omit some facts, which stay as they are. */
-  isPartial?: boolean;
-  /** Ids of rows that stay as they are. */
-  kept?: number[];
-}
+select row from removed where is_returned`;
 
 /**
- * Removes the rows of one device that a list replaces: those it reports again, and those it would have
+ * Removes the rows that lists replace: those that they report again, and those that they would have
  * reported if they still existed. A list of managed entries does not cover rows that are not known as
  * managed. Returns the removed rows that were known as managed; for a partial list all of them.
  */
 async function removeListed(
   trx: Knex.Transaction,
   table: ListedTable,
-  { deviceId, rows, scope, isPartial = false, kept = [] }: Listed,
+  lists: readonly Changed[],
 ): Promise<InventoryRow[]> {
   const key = KEY[table];
-  const reported = lowerCase(rows.map((row) => row[key]));
-  const named = scope.named === undefined ? null : lowerCase(scope.named);
-  const { rows: removed } = await trx.raw<{ rows: { row: InventoryRow }[] }>(REMOVE_LISTED, [
-    table,
-    deviceId,
+  const parameters = lists.map(({ deviceId, rows, scope, isPartial = false, kept }) => ({
+    device_id: deviceId,
     kept,
-    key,
-    reported,
-    named,
-    key,
-    named,
-    scope.isManagedOnly,
-    isPartial,
-  ]);
-  return removed.map(({ row }) => row);
+    reported: lowerCase(rows.map((row) => row[key])),
+    named: scope.named === undefined ? null : lowerCase(scope.named),
+    is_managed_only: scope.isManagedOnly,
+    is_partial: isPartial,
+  }));
+  const devices = lists.map(({ deviceId }) => deviceId);
+  const bindings = [JSON.stringify(parameters), table, devices, key, key];
+  const { rows } = await trx.raw<{ rows: { row: InventoryRow }[] }>(REMOVE_LISTED, bindings);
+  return rows.map(({ row }) => row);
 }
 
 function lowerCase(values: unknown[]): string[] {
@@ -77,83 +84,86 @@ function lowerCase(values: unknown[]): string[] {
 }
 
 /**
- * Replaces the rows of one device that a list covers by those it reports. Unchanged rows of a whole
- * list, which are most of them, are not written again, and so change no index.
+ * Replaces the rows that lists of different devices cover by those that they report. Unchanged rows of
+ * a whole list, which are most of them, are not written again, and so change no index.
  */
 export async function replaceListed(
   trx: Knex.Transaction,
   table: Exclude<ListedTable, 'installed_profiles'>,
-  listed: Listed,
+  lists: readonly Listed[],
 ): Promise<void> {
-  const { scope, isPartial = false } = listed;
-  const isWhole = scope.named === undefined && !scope.isManagedOnly && !isPartial;
-  const changes = isWhole ? await withoutUnchanged(trx, table, listed) : listed;
-  await replaceChanged(trx, table, changes);
+  for (const some of inChunks(lists)) {
+    await replaceChanged(trx, table, await withoutUnchanged(trx, table, some));
+  }
+}
+
+/** Lists whose rows fit one statement; a longer list is alone. */
+function inChunks<List extends Listed>(lists: readonly List[]): List[][] {
+  const chunks: List[][] = [];
+  let size = Number.POSITIVE_INFINITY;
+  for (const list of lists) {
+    size += list.rows.length;
+    if (size > ROWS_PER_STATEMENT) {
+      chunks.push([]);
+      size = list.rows.length;
+    }
+    chunks.at(-1)?.push(list);
+  }
+  return chunks;
 }
 
 async function replaceChanged(
   trx: Knex.Transaction,
   table: Exclude<ListedTable, 'installed_profiles'>,
-  listed: Listed,
+  lists: readonly Changed[],
 ): Promise<void> {
-  const { deviceId, scope, isPartial = false } = listed;
-  const removed = byKey(table, await removeListed(trx, table, listed));
-  const reported = byKey(table, listed.rows);
-  const rows = listed.rows.map((row) => {
+  const removed = await removeListed(trx, table, lists);
+  const rows = lists.flatMap((list) => {
+    const former = removed.filter(({ device_id }) => device_id === list.deviceId);
+    return withFormerFacts(table, list, former);
+  });
+  await insertInventory(trx, table, rows);
+}
+
+/** The reported rows, with what only the removed ones said. */
+function withFormerFacts(
+  table: ListedTable,
+  { deviceId, rows, scope, isPartial = false }: Changed,
+  removed: InventoryRow[],
+): InventoryRow[] {
+  const formerByKey = byKey(table, removed);
+  const reported = byKey(table, rows);
+  return rows.map((row) => {
     const key = keyOf(table, row);
-    const former = removed.get(key) ?? [];
+    const former = formerByKey.get(key) ?? [];
     const isManaged = scope.isManagedOnly || former.some(({ is_managed }) => is_managed === true);
     const [only, ...copies] = isPartial && reported.get(key)?.length === 1 ? former : [];
     return {
       ...(only !== undefined && copies.length === 0 && factsOf(only)),
       ...row,
       ...(isManaged && { is_managed: true }),
+      device_id: deviceId,
     };
   });
-  await insertInventory(trx, table, { deviceId, rows });
 }
 
+/** Compares whole lists only: others say nothing of the facts that they omit. */
 async function withoutUnchanged(
   trx: Knex.Transaction,
-  table: Exclude<ListedTable, 'installed_profiles'>,
-  listed: Listed,
-): Promise<Listed> {
-  const { deviceId, rows } = listed;
-  const kept = new Set<number>();
-  const changed: InventoryRow[] = [];
-  for (let start = 0; start < rows.length; start += ROWS_PER_STATEMENT) {
-    const slice = rows.slice(start, start + ROWS_PER_STATEMENT);
-    const unchanged = new Set<number>();
-    for (const { index, id } of await findUnchanged(trx, table, { deviceId, rows: slice })) {
-      // An entry that is listed twice is two rows.
-      if (unchanged.has(index) || kept.has(id)) continue;
-      unchanged.add(index);
-      kept.add(id);
-    }
-    changed.push(...slice.filter((_row, index) => !unchanged.has(index)));
-  }
-  return { ...listed, rows: changed, kept: [...kept] };
-}
-
-/** Each of the rows with each row of the device that has the same values, nulls included. */
-async function findUnchanged(
-  trx: Knex.Transaction,
   table: ListedTable,
-  { deviceId, rows }: Pick<Listed, 'deviceId' | 'rows'>,
-): Promise<{ index: number; id: number }[]> {
-  const found = await trx.raw<{ rows: { index: number; id: number }[] }>(
-    `select listed.n - 1 as index, known.id
-     from (
-       select n, jsonb_populate_record(null::${table}, value) as facts
-       from jsonb_array_elements(?::jsonb) with ordinality as entry (value, n)
-     ) listed
-     join (
-       select id, jsonb_populate_record(k, '{"id":null,"device_id":null,"is_managed":null}') as facts
-       from ${table} k where device_id = ?
-     ) known on listed.facts = known.facts`,
-    [JSON.stringify(rows), deviceId],
-  );
-  return found.rows;
+  lists: readonly Listed[],
+): Promise<Changed[]> {
+  const listed = lists.flatMap(({ deviceId, rows, scope, isPartial = false }, list) => {
+    const isWhole = scope.named === undefined && !scope.isManagedOnly && !isPartial;
+    return isWhole ? rows.map((row) => ({ list, deviceId, row })) : [];
+  });
+  const { indexes, idsOfLists }: Unchanged = await findUnchanged(trx, table, listed);
+  const unchanged = new Set([...indexes].map((index) => listed[index]?.row));
+  return lists.map((list, index) => ({
+    ...list,
+    rows: list.rows.filter((row) => !unchanged.has(row)),
+    kept: idsOfLists.get(index) ?? [],
+  }));
 }
 
 function keyOf(table: ListedTable, row: InventoryRow): string {
@@ -179,19 +189,23 @@ function factsOf({ id: _id, device_id: _device, ...facts }: InventoryRow): Inven
 /** The same for profiles, which report themselves whether they are managed. */
 export async function replaceListedProfiles(
   trx: Knex.Transaction,
-  list: {
-    deviceId: number;
-    profiles: ProfileRows[];
-    scope: ListScope;
-  },
+  lists: readonly Listed<ProfileRows>[],
 ): Promise<void> {
-  const { deviceId, profiles, scope } = list;
-  const rows = profiles.map(({ profile }) => profile);
-  await removeListed(trx, 'installed_profiles', { deviceId, rows, scope });
+  for (const some of inChunks(lists)) {
+    const changed = await withoutUnchanged(trx, 'installed_profiles', some);
+    const profilesOnly = changed.map((list) => ({
+      ...list,
+      rows: (list.rows as ProfileRows[]).map(({ profile }) => profile),
+    }));
+    await removeListed(trx, 'installed_profiles', profilesOnly);
+    await insertProfiles(trx, changed.flatMap(withDevice));
+  }
+}
+
+function withDevice({ deviceId, rows, scope }: Changed): ProfileRows[] {
   const known = scope.isManagedOnly ? { is_managed: true } : {};
-  await insertProfiles(
-    trx,
-    deviceId,
-    profiles.map(({ profile, payloads }) => ({ profile: { ...known, ...profile }, payloads })),
-  );
+  return (rows as ProfileRows[]).map(({ profile, payloads }) => ({
+    profile: { ...known, ...profile, device_id: deviceId },
+    payloads,
+  }));
 }

@@ -4,6 +4,8 @@ import { runPrepared } from '../connection/prepared-statements.js';
 /** A longer report is read alone and in pieces: decoding the hex digits of 8 MB blocks for 50 ms. */
 const LARGE_REPORT = 64 * 1024;
 const PIECE = 512 * 1024;
+/** Of one batch: in memory they take ten times as much. */
+const MOST_BYTES = 2 * 1024 * 1024;
 
 export interface StoredReport {
   id: number;
@@ -14,14 +16,21 @@ export interface StoredReport {
   payload: Buffer | null;
   /** Null if longer than LARGE_REPORT: see readReportBytes. */
   result: Buffer | null;
+  /** Beyond MOST_BYTES of those before it: not read. */
+  is_left: boolean;
 }
 
 const READ = `
-select id, device_id, uuid, request_type,
-  case when request_type = any(?::text[]) then payload end as payload,
-  case when octet_length(result) <= ${LARGE_REPORT} then result end as result
-from commands
-where id = any(?::bigint[]) and needs_handling and result is not null`;
+select id, device_id, uuid, request_type, is_left,
+  case when request_type = any(?::text[]) and not is_left then payload end as payload,
+  case when octet_length(result) <= ${LARGE_REPORT} and not is_left then result end as result
+from (
+  select *, octet_length(result) <= ${LARGE_REPORT} and ${MOST_BYTES} <
+      sum(octet_length(result)) filter (where octet_length(result) <= ${LARGE_REPORT})
+      over (order by id) as is_left
+  from commands
+  where id = any(?::bigint[]) and needs_handling and result is not null
+) stored`;
 
 /**
  * Stored reports that wait for their handlers; those handled before are left out. `withPayload` has the

@@ -1,118 +1,25 @@
-import { CommandQueue } from '../../../src/commands/queue.js';
-import { ReportWorker } from '../../../src/commands/reports/report-worker.js';
-import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
-import { FileVaultKey } from '../../../src/pki/credentials/filevault-key.js';
-import { buildPlist, type PlistInput } from '../../../src/protocol/plist/plist.js';
-import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
-import { capturingLogger, type LogLine } from '../../http/log-lines.js';
-
-type Answers = Record<string, PlistInput>;
+import { type Answer, ReportSetup } from './report-setup.js';
 
 const WARN = 40;
 const ERROR = 50;
 const GIVEN_UP = 'the answer could not be read; see the log';
 
-const box = new SecretBox(Buffer.alloc(32, 7));
-
-let test: TestDatabase;
-let lines: LogLine[];
-let workers: ReportWorker[];
+let setup: ReportSetup;
 
 beforeAll(async () => {
-  test = await createTestDatabase();
+  setup = await ReportSetup.create();
 });
-beforeEach(() => {
-  lines = [];
-  workers = [];
-});
-afterEach(async () => {
-  await Promise.all(workers.map((worker) => worker.drain()));
-  await test.db.knex.raw('truncate devices restart identity cascade');
-});
-afterAll(() => test.drop());
-
-function createWorker(): ReportWorker {
-  const captured = capturingLogger();
-  lines = captured.lines;
-  const worker = new ReportWorker({
-    db: test.db,
-    box,
-    queue: new CommandQueue(box),
-    recipient: new FileVaultKey(box),
-    logger: captured.logger,
-    sweepMs: 50,
-    readInThread: () => Promise.reject(new Error('no report here is large')),
-  });
-  workers.push(worker);
-  return worker;
-}
-
-const ENROLLED = { enrollment_state: 'enrolled', is_enrolled: true, platform: 'iOS' };
-
-async function storeDevices(count: number, columns: object = {}): Promise<number[]> {
-  const rows = Array.from({ length: count }, () => ({
-    udid: crypto.randomUUID(),
-    ...ENROLLED,
-    ...columns,
-  }));
-  return test.db.knex('devices').insert(rows).returning('id').then(idsOf);
-}
-
-function idsOf(rows: { id: number }[]): number[] {
-  return rows.map(({ id }) => id);
-}
-
-interface Answer {
-  deviceId: number;
-  answers?: Answers;
-  result?: Buffer;
-}
-
-/** Acknowledged answers to DeviceInformation that wait for their handler. */
-async function storeReports(reports: readonly Answer[]): Promise<number[]> {
-  const rows = reports.map(({ deviceId, answers = {}, result }) => ({
-    uuid: crypto.randomUUID(),
-    device_id: deviceId,
-    request_type: 'DeviceInformation',
-    payload: buildPlist({ Command: { RequestType: 'DeviceInformation' } }),
-    status: 'Acknowledged',
-    needs_handling: true,
-    result: result ?? buildPlist({ QueryResponses: answers }),
-  }));
-  return test.db.knex('commands').insert(rows).returning('id').then(idsOf);
-}
-
-/** Submits them all before any is read, so that they are one batch. */
-async function handle(reports: readonly Answer[]): Promise<number[]> {
-  const ids = await storeReports(reports);
-  const worker = createWorker();
-  reports.forEach(({ deviceId }, at) => {
-    worker.submit({ id: ids[at] ?? 0, deviceId });
-  });
-  await worker.drain();
-  return ids;
-}
-
-const devices = (...columns: string[]) =>
-  test.db
-    .knex('devices')
-    .orderBy('id')
-    .select(...columns);
-
-const logged = (level: number) => lines.filter((line) => line.level === level);
-
-async function waitingReports(): Promise<number> {
-  return (await test.db.knex('commands').where({ needs_handling: true })).length;
-}
+afterEach(() => setup.clear());
+afterAll(() => setup.test.drop());
 
 describe('a batch of reports', () => {
   it('writes to each device what it reported, and keeps what it did not report', async () => {
-    const [first = 0, second = 0, third = 0, fourth = 0] = await storeDevices(4, {
+    const [first = 0, second = 0, third = 0, fourth = 0] = await setup.storeDevices(4, {
       hostname: 'old.example.com',
       battery_level: 0.5,
     });
     const date = new Date('2026-11-01T10:20:30Z');
-    await handle([
+    await setup.handle([
       { deviceId: first, answers: { DeviceName: 'One', BatteryLevel: 0.81, HostName: '' } },
       { deviceId: second, answers: { Languages: ['en', 'de'], QuotaSize: 2n ** 40n } },
       { deviceId: third, answers: { LastCloudBackupDate: date, IsSupervised: false } },
@@ -122,53 +29,53 @@ describe('a batch of reports', () => {
     const names = ['device_name', 'languages', 'quota_size', 'last_cloud_backup_date'];
     const others = ['is_supervised', 'device_capacity', 'organization_info'];
     const none = Object.fromEntries([...names, ...others].map((name) => [name, null]));
-    expect(await devices('hostname', 'battery_level', ...names, ...others)).toEqual([
+    expect(await setup.devices('hostname', 'battery_level', ...names, ...others)).toEqual([
       { ...none, hostname: null, battery_level: 0.81, device_name: 'One' },
       { ...none, ...old, languages: ['en', 'de'], quota_size: 2 ** 40 },
       { ...none, ...old, last_cloud_backup_date: date, is_supervised: false },
       { ...none, ...old, device_capacity: Number.NaN, organization_info: { A: 'b' } },
     ]);
-    expect(await waitingReports()).toBe(0);
+    expect(await setup.waiting()).toBe(0);
   });
 
   it('does not write a device that reports what is known', async () => {
-    const [same = 0, other = 0] = await storeDevices(2);
+    const [same = 0, other = 0] = await setup.storeDevices(2);
     const answers = (DeviceName: string) => ({ DeviceName, BatteryLevel: 0.1, Locales: ['de_DE'] });
     const both = [same, other].map((deviceId) => ({ deviceId, answers: answers('Mac') }));
-    await handle(both);
-    const before = await devices('id', test.db.knex.raw('xmin::text') as never);
-    await handle([
+    await setup.handle(both);
+    const before = await setup.devices('id', setup.test.db.knex.raw('xmin::text') as never);
+    await setup.handle([
       { deviceId: same, answers: answers('Mac') },
       { deviceId: other, answers: answers('Another') },
     ]);
-    const after = await devices('id', test.db.knex.raw('xmin::text') as never);
+    const after = await setup.devices('id', setup.test.db.knex.raw('xmin::text') as never);
     expect(after[0]).toEqual(before[0]);
     expect(after[1].xmin).not.toBe(before[1].xmin);
-    expect(await devices('device_name')).toEqual([
+    expect(await setup.devices('device_name')).toEqual([
       { device_name: 'Mac' },
       { device_name: 'Another' },
     ]);
   });
 
   it('takes the reports of one device in their order', async () => {
-    const ids = await storeDevices(30);
+    const ids = await setup.storeDevices(30);
     const names = ['first', 'second', 'third'];
-    await handle(
+    await setup.handle(
       names.flatMap((DeviceName) => ids.map((deviceId) => ({ deviceId, answers: { DeviceName } }))),
     );
-    expect(await devices('device_name')).toEqual(Array(30).fill({ device_name: 'third' }));
+    expect(await setup.devices('device_name')).toEqual(Array(30).fill({ device_name: 'third' }));
   });
 
   it('queues supervised inventory once for each device that is newly supervised', async () => {
-    const [known = 0] = await storeDevices(1, { is_supervised: true });
-    const [left = 0] = await storeDevices(1, { enrollment_state: 'unenrolled' });
-    const fresh = await storeDevices(2);
+    const [known = 0] = await setup.storeDevices(1, { is_supervised: true });
+    const [left = 0] = await setup.storeDevices(1, { enrollment_state: 'unenrolled' });
+    const fresh = await setup.storeDevices(2);
     const reports = [known, left, ...fresh].map((deviceId) => ({
       deviceId,
       answers: { IsSupervised: true },
     }));
-    await handle(reports);
-    const queued = await test.db
+    await setup.handle(reports);
+    const queued = await setup.test.db
       .knex('commands')
       .where({ status: 'Queued' })
       .orderBy('id')
@@ -185,35 +92,38 @@ describe('one bad report in a batch', () => {
     ['values that cannot be stored', { answers: { CellularTechnology: 2 ** 40, HostName: 'x' } }],
     ['bytes that are no property list', { result: Buffer.from('no plist') }],
   ])('with %s ends alone; the others are written', async (_fault, bad) => {
-    const ids = await storeDevices(20);
+    const ids = await setup.storeDevices(20);
     const reports: Answer[] = ids.map((deviceId) => ({
       deviceId,
       answers: { DeviceName: `Mac ${deviceId}` },
     }));
     const [spoiled = 0] = ids.slice(7);
     reports[7] = { deviceId: spoiled, ...bad };
-    const commands = await handle(reports);
-    expect(await devices('device_name', 'hostname')).toEqual(
+    const commands = await setup.handle(reports);
+    expect(await setup.devices('device_name', 'hostname')).toEqual(
       ids.map((id) => ({ device_name: id === spoiled ? null : `Mac ${id}`, hostname: null })),
     );
-    const rows = await test.db.knex('commands').orderBy('id').select('needs_handling', 'reason');
+    const rows = await setup.test.db
+      .knex('commands')
+      .orderBy('id')
+      .select('needs_handling', 'reason');
     expect(rows).toEqual(
       ids.map((id) => ({ needs_handling: false, reason: id === spoiled ? GIVEN_UP : null })),
     );
-    expect(logged(ERROR)).toMatchObject([
+    expect(setup.logged(ERROR)).toMatchObject([
       { commandId: commands[7], msg: 'a report could not be read' },
     ]);
   });
 
   it('a serial number that two devices report is stored for the first', async () => {
-    const [first = 0, second = 0] = await storeDevices(2);
+    const [first = 0, second = 0] = await setup.storeDevices(2);
     const answers = { SerialNumber: 'C02MT66KFLHH' };
-    await handle([first, second].map((deviceId) => ({ deviceId, answers })));
-    expect(await devices('serial_number')).toEqual([
+    await setup.handle([first, second].map((deviceId) => ({ deviceId, answers })));
+    expect(await setup.devices('serial_number')).toEqual([
       { serial_number: 'C02MT66KFLHH' },
       { serial_number: null },
     ]);
-    expect(logged(WARN)).toMatchObject([
+    expect(setup.logged(WARN)).toMatchObject([
       { deviceId: second, msg: 'a device reports the serial number of another one' },
     ]);
   });
@@ -221,71 +131,67 @@ describe('one bad report in a batch', () => {
 
 describe('beside other transactions', () => {
   it('a locked device delays its own report only', async () => {
-    const ids = await storeDevices(10);
+    const ids = await setup.storeDevices(10);
     const [locked = 0] = ids;
-    const commands = await storeReports(
+    const commands = await setup.storeReports(
       ids.map((deviceId) => ({ deviceId, answers: { DeviceName: 'Mac' } })),
     );
-    const blocker = await test.db.knex.transaction();
+    const blocker = await setup.test.db.knex.transaction();
     await blocker('devices').where({ id: locked }).forUpdate().first();
-    const worker = createWorker();
+    const worker = setup.createWorker();
     ids.forEach((deviceId, at) => {
       worker.submit({ id: commands[at] ?? 0, deviceId });
     });
-    for (let tries = 0; tries < 500 && (await waitingReports()) > 1; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    expect(await devices('device_name')).toEqual([
+    await setup.untilWaiting(1);
+    expect(await setup.devices('device_name')).toEqual([
       { device_name: null },
       ...Array(9).fill({ device_name: 'Mac' }),
     ]);
     await blocker.rollback();
     await worker.drain();
-    expect(await waitingReports()).toBe(0);
-    expect(await devices('device_name')).toEqual(Array(10).fill({ device_name: 'Mac' }));
+    expect(await setup.waiting()).toBe(0);
+    expect(await setup.devices('device_name')).toEqual(Array(10).fill({ device_name: 'Mac' }));
   });
 
   it('a device that enrolled again in between is written, and not taken for enrolled', async () => {
-    const [deviceId = 0] = await storeDevices(1);
+    const [deviceId = 0] = await setup.storeDevices(1);
     const answers = { DeviceName: 'Mac', IsSupervised: true };
-    const commands = await storeReports([{ deviceId, answers }]);
-    const again = await test.db.knex.transaction();
+    const commands = await setup.storeReports([{ deviceId, answers }]);
+    const again = await setup.test.db.knex.transaction();
     await again('devices')
       .where({ id: deviceId })
       .update({ enrollment_state: 'authenticated', enrollment_number: 2, is_enrolled: false });
-    const worker = createWorker();
+    const worker = setup.createWorker();
     worker.submit({ id: commands[0] ?? 0, deviceId });
     await new Promise((resolve) => setTimeout(resolve, 100));
     await again.commit();
     await worker.drain();
-    expect(await devices('device_name', 'enrollment_number')).toEqual([
+    expect(await setup.devices('device_name', 'enrollment_number')).toEqual([
       { device_name: 'Mac', enrollment_number: 2 },
     ]);
-    expect(await test.db.knex('commands').where({ status: 'Queued' })).toEqual([]);
+    expect(await setup.test.db.knex('commands').where({ status: 'Queued' })).toEqual([]);
   });
 
   it('two processes handle each report once, those of a device in order', async () => {
-    await test.db.knex.raw(`
+    await setup.test.db.knex.raw(`
       create table handled (id bigint);
       create function note_handled() returns trigger language plpgsql as $$
       begin insert into handled values (new.id); return null; end $$;
       create trigger note_handled after update of needs_handling on commands
         for each row when (old.needs_handling and not new.needs_handling)
         execute function note_handled()`);
-    const ids = await storeDevices(100);
+    const ids = await setup.storeDevices(100);
     const names = ['1', '2', '3', '4', '5', '6'];
-    const commands = await storeReports(
+    const commands = await setup.storeReports(
       names.flatMap((DeviceName) => ids.map((deviceId) => ({ deviceId, answers: { DeviceName } }))),
     );
-    for (const worker of [createWorker(), createWorker()]) worker.start();
-    for (let tries = 0; tries < 500 && (await waitingReports()) > 0; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-    await Promise.all(workers.map((worker) => worker.drain()));
-    const handled = await test.db.knex('handled').orderBy('id').pluck('id');
-    await test.db.knex.raw('drop table handled; drop function note_handled() cascade');
+    for (const worker of [setup.createWorker(), setup.createWorker()]) worker.start();
+    await setup.untilWaiting(0);
+    await setup.drain();
+    const handled = await setup.test.db.knex('handled').orderBy('id').pluck('id');
+    await setup.test.db.knex.raw('drop table handled; drop function note_handled() cascade');
     expect(handled).toEqual(commands);
-    expect(await devices('device_name')).toEqual(Array(100).fill({ device_name: '6' }));
-    expect(logged(ERROR)).toEqual([]);
+    expect(await setup.devices('device_name')).toEqual(Array(100).fill({ device_name: '6' }));
+    expect(setup.logged(ERROR)).toEqual([]);
   });
 });

@@ -22,7 +22,7 @@ function application(name: string, facts: InventoryRow = {}): InventoryRow {
 
 async function report(rows: InventoryRow[], scope = WHOLE): Promise<void> {
   await database.db.knex.transaction((trx) =>
-    replaceListed(trx, 'installed_applications', { deviceId, rows, scope }),
+    replaceListed(trx, 'installed_applications', [{ deviceId, rows, scope }]),
   );
 }
 
