@@ -4,6 +4,7 @@ import { AppError } from '../../errors.js';
 import { type NamedText, namedText, numbered } from './prepared-statements.js';
 import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
+import { RAW_TYPES, textRows } from './text-rows.js';
 
 const QUERY_CANCELED = '57014';
 /** A request to cancel can overtake the statement that it is about, so it is repeated. */
@@ -17,6 +18,8 @@ export interface LendOptions {
   canceller: Pick<pg.Pool, 'query'>;
   /** The backend's process id; undefined where a pooler chooses a backend for each transaction. */
   backendId: number | undefined;
+  /** Parses columns. */
+  types: pg.CustomTypesConfig;
   /** Time limit of one statement. */
   timeoutMs: number;
 }
@@ -69,7 +72,7 @@ export class CancellableConnection {
   }
 
   /**
-   * The rows of one statement. AppError 400 `query_too_expensive` beyond the time limit; after `stop`,
+   * The rows of one statement, whose columns are parsed when they are read. AppError 400 `query_too_expensive` beyond the time limit; after `stop`,
    * its reason.
    */
   query<T>({ text, bindings }: Sql): Promise<T[]> {
@@ -98,8 +101,8 @@ export class CancellableConnection {
   }
 
   async #rowsOf<T>(statement: NamedText, values: unknown[]): Promise<T[]> {
-    const { rows } = await this.#send<pg.QueryResult>({ ...statement, values });
-    return rows as T[];
+    const query = { ...statement, values, rowMode: 'array', types: RAW_TYPES };
+    return textRows<T>(await this.#send<pg.QueryArrayResult>(query), this.#options.types);
   }
 
   async #send<Result>(query: NamedText & { values: unknown[] }): Promise<Result> {

@@ -137,6 +137,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
   const lists = new ListConnections({
     client,
+    types: TYPES,
     poolSize: max,
     keepsSession: namedStatements,
     canceller: background,

@@ -3,6 +3,7 @@ import { AppError } from '../../errors.js';
 import type { Caller } from '../../jsonapi/store.js';
 import { CancellableConnection } from './cancellable-connection.js';
 import { ListQueue } from './list-queue.js';
+import { SharedReads } from './shared-reads.js';
 import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
@@ -16,6 +17,8 @@ const WAIT_MS = 6_000;
 
 export interface ListConnectionOptions {
   client: pg.ClientConfig;
+  /** Parses columns. */
+  types: pg.CustomTypesConfig;
   /** Size of the device path's pool. */
   poolSize: number;
   /** False behind a transaction-mode pooler: settings then hold for one transaction. */
@@ -39,6 +42,7 @@ export class ListConnections {
   readonly #turns: ListQueue;
   readonly #timeoutMs: number;
   readonly #backends = new WeakMap<object, number>();
+  readonly #shared = new SharedReads();
   readonly #inUse = new Set<CancellableConnection>();
   #closedBy: AppError | undefined;
 
@@ -65,7 +69,7 @@ export class ListConnections {
   /** Runs the statements of this caller's read, each on its own connection. */
   for(caller: Caller = INTERNAL_CALLER): StatementRunner {
     return {
-      run: (sql) => this.#run(caller, sql),
+      run: (sql) => (sql.isShared ? this.#runShared(sql) : this.#run(caller, sql)),
       runSliced: (sql, maxBytes) => this.#runSliced(caller, sql, maxBytes),
     };
   }
@@ -77,6 +81,12 @@ export class ListConnections {
     this.#turns.close(reason);
     for (const connection of this.#inUse) connection.stop(reason);
     await this.pool.end();
+  }
+
+  /** For no caller alone: it goes on when one of them leaves. */
+  #runShared<T>(sql: Sql): Promise<T[]> {
+    const key = JSON.stringify([sql.text, sql.bindings]);
+    return this.#shared.share(key, () => this.#run<T>(INTERNAL_CALLER, sql));
   }
 
   #run<T>(caller: Caller, sql: Sql): Promise<T[]> {
@@ -142,6 +152,7 @@ export class ListConnections {
     });
     const connection = new CancellableConnection(client, {
       canceller: this.#options.canceller,
+      types: this.#options.types,
       backendId: this.#backends.get(client),
       timeoutMs: this.#timeoutMs,
     });

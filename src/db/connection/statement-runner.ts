@@ -4,6 +4,8 @@ export interface Sql {
   bindings: unknown[];
   /** Its best plan is the same for all bindings, so that it may be planned once. */
   isPlannedOnce?: boolean | undefined;
+  /** Asked for by many: those that wait for it at the same time share one result. */
+  isShared?: boolean | undefined;
 }
 
 /** Rows that the driver parses at a time: 200 devices take about 4 ms. */

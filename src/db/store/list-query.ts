@@ -132,5 +132,6 @@ export function countSql(query: ListQuery): Sql {
     columns.length === 1 && limit === ''
       ? counted
       : `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
-  return { text, bindings, isPlannedOnce: isPlannedOnce(query) };
+  const isShared = limit !== '' && query.filter.length === 0 && query.scope === undefined;
+  return { text, bindings, isPlannedOnce: isPlannedOnce(query), ...(isShared && { isShared }) };
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { ToManyShape } from '../../jsonapi/definition/shape.js';
+import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
+import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
 import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
@@ -24,11 +25,35 @@ export async function relatedRows(
 async function readRelated(runner: StatementRunner, query: RelatedQuery): Promise<Row[]> {
   const { ids, limit, maxBytes } = query;
   if (ids.length <= SLICE_ROWS) {
-    const few = Math.min(limit, SLICE_ROWS + 1);
+    const few = Math.min(limit, rowsAtOnce(query) + 1);
     const rows = await runner.run<Row>(relatedSql({ ...query, limit: few }));
     if (rows.length < few || few === limit) return rows;
   }
   return runner.runSliced<Row>(relatedSql(query), maxBytes);
+}
+
+/** Parsing more values takes too long at once. */
+const MOST_VALUES = 10_000;
+/** Of texts that may have 10,000 characters. */
+const MOST_TEXTS = 1_500;
+
+/** More than a slice of narrow rows: a page of devices has some hundred tags. */
+function rowsAtOnce({ shape, columns }: RelatedQuery): number {
+  const kinds = columns.map((column) => kindOf(shape, column));
+  if (kinds.includes('json')) return SLICE_ROWS;
+  const texts = kinds.filter((kind) => kind === 'text').length;
+  const rows = Math.min(MOST_VALUES / (columns.length + 2), MOST_TEXTS / Math.max(texts, 1));
+  return Math.max(SLICE_ROWS, Math.floor(rows));
+}
+
+/** Of a column that is no attribute, values of any length are made. */
+function kindOf({ attributes, relationships }: ResourceShape, column: string): AttributeKind {
+  const attribute = attributes[column];
+  if (attribute !== undefined) return attribute.heavy ? 'json' : attribute.kind;
+  const isId = Object.values(relationships).some(
+    (relation) => relation.kind === 'toOne' && relation.column === column,
+  );
+  return isId ? 'integer' : 'json';
 }
 
 function relatedSql({ shape, relation, columns, ids, limit }: RelatedQuery): Sql {

@@ -3,18 +3,45 @@ import { relatedDefinition } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
 import { formatTimestamp } from '../definition/values.js';
 import type { Row } from '../store.js';
+import { type ColumnTexts, columnTextsOf } from './column-texts.js';
 import { resourcePath, type SerializeOptions } from './document.js';
 import { JsonText } from './json-text.js';
 import type { Projection } from './projection.js';
 
-/** `,"name":` of each attribute. */
-const labels = new WeakMap<Projection, string[]>();
+/** What is the same in each row, for each attribute. */
+interface AttributeTexts {
+  /** `,"name":` */
+  labels: string[];
+  /** `,"name":null` of all of them, and where each begins. */
+  nulls: string;
+  nullsAt: number[];
+  /** Of the rows that `places` is for. */
+  columns: ColumnTexts | undefined;
+  /** Of the column that holds the value; -1 for a value that has to be made. */
+  places: number[];
+}
 
-function labelsOf(projection: Projection): string[] {
-  const known = labels.get(projection);
-  if (known) return known;
-  const made = projection.attributes.map(([name]) => `,"${name}":`);
-  labels.set(projection, made);
+const known = new WeakMap<Projection, AttributeTexts>();
+
+function attributeTexts(projection: Projection, columns: ColumnTexts | undefined): AttributeTexts {
+  const found = known.get(projection);
+  if (found !== undefined && found.columns === columns) return found;
+  const { attributes } = projection;
+  const nulls = attributes.map(([name]) => `,"${name}":null`);
+  let length = 0;
+  const made = {
+    labels: attributes.map(([name]) => `,"${name}":`),
+    nulls: nulls.join(''),
+    nullsAt: nulls.map((text) => {
+      length += text.length;
+      return length - text.length;
+    }),
+    columns,
+    places: attributes.map(([name, { derivedFrom }]) =>
+      derivedFrom ? -1 : (columns?.placeOf(name) ?? -1),
+    ),
+  };
+  known.set(projection, made);
   return made;
 }
 
@@ -34,13 +61,28 @@ export function resourceText(row: Row, options: SerializeOptions): string {
 function attributesText(row: Row, { projection, services }: SerializeOptions): string {
   const { definition, attributes, actor } = projection;
   const source = { services, actor };
-  const names = labelsOf(projection);
+  const columns = columnTextsOf(row);
+  const { labels, nulls, nullsAt, places } = attributeTexts(projection, columns);
+  const raws = columns?.rawOf(row) ?? [];
   let text = '';
   for (let index = 0; index < attributes.length; index += 1) {
+    const place = places[index] as number;
+    const raw = raws[place];
+    const write = columns?.writers[place];
+    if (write !== undefined && raw !== undefined) {
+      if (raw !== null) {
+        text += labels[index] + write(raw);
+        continue;
+      }
+      const first = index;
+      while (raws[places[index + 1] as number] === null) index += 1;
+      text += nulls.slice(nullsAt[first], nullsAt[index + 1]);
+      continue;
+    }
     const [name, { derivedFrom }] = attributes[index] as [string, Attribute];
     const value = derivedFrom ? definition.derive?.(name, row, source) : (row[name] ?? null);
     // JSON omits members whose value is undefined.
-    if (value !== undefined) text += `${names[index]}${valueText(value)}`;
+    if (value !== undefined) text += `${labels[index]}${valueText(value)}`;
   }
   return text.slice(1);
 }

@@ -1,0 +1,55 @@
+import { SharedReads } from '../../../src/db/connection/shared-reads.js';
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Reads that end when they are told to, in the order of their beginnings. */
+function reader() {
+  const begun: { resolve(value: number): void; reject(error: Error): void }[] = [];
+  const read = () =>
+    new Promise<number>((resolve, reject) => {
+      begun.push({ resolve, reject });
+    });
+  return { begun, read };
+}
+
+describe('shared reads', () => {
+  it('begin at once when none of the kind runs', () => {
+    const { begun, read } = reader();
+    const reads = new SharedReads();
+    void reads.share('a', read);
+    void reads.share('b', read);
+    expect(begun).toHaveLength(2);
+  });
+
+  it('share the read that begins after they came, and never one that runs already', async () => {
+    const { begun, read } = reader();
+    const reads = new SharedReads();
+    const all = [1, 2, 3].map(() => reads.share('a', read));
+    expect(begun).toHaveLength(1);
+    begun[0]?.resolve(10);
+    await turn();
+    expect(begun).toHaveLength(2);
+    const later = reads.share('a', read);
+    begun[1]?.resolve(20);
+    await turn();
+    expect(begun).toHaveLength(3);
+    begun[2]?.resolve(30);
+    expect(await Promise.all([...all, later])).toEqual([10, 20, 20, 30]);
+    await turn();
+    void reads.share('a', read);
+    expect(begun).toHaveLength(4);
+  });
+
+  it('fail together, and not because the one before failed', async () => {
+    const { begun, read } = reader();
+    const reads = new SharedReads();
+    const all = [1, 2, 3].map(() => reads.share('a', read).catch((error: Error) => error.message));
+    begun[0]?.reject(new Error('first'));
+    await turn();
+    begun[1]?.reject(new Error('second'));
+    expect(await Promise.all(all)).toEqual(['first', 'second', 'second']);
+    await turn();
+    void reads.share('a', read);
+    expect(begun).toHaveLength(3);
+  });
+});
