@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Database } from '../../db/connection/database.js';
 import { unhandledReports } from '../../db/devices/report-repository.js';
 import type { Warner } from '../../logger.js';
@@ -28,6 +29,7 @@ export class ReportSweep {
    */
   readonly #held = new Map<number, number>();
   #number = 0;
+  readonly #salt = randomInt(1, 1_000_000);
   #isBehind = false;
   #timer: NodeJS.Timeout | null = null;
   #sweeping: Promise<void> | null = null;
@@ -93,14 +95,20 @@ export class ReportSweep {
       if (waiting.size >= MOST_WAITING) return false;
       const except = failedTries.skipped;
       const found = await unhandledReports(db.knex, { limit: PAGE, after, except });
+      // Another process sweeps the same reports: in another order of devices they seldom meet.
+      found.sort((a, b) => this.#rank(a) - this.#rank(b) || a.id - b.id);
       for (const report of found) {
         // What was held during this sweep may have been read without its older reports.
         if (this.#held.get(report.deviceId) !== this.#number) waiting.add(report);
       }
       if (found.length > 0) onFound();
       if (found.length < PAGE) return true;
-      after = found.at(-1)?.id ?? after;
+      after = Math.max(...found.map(({ id }) => id));
     }
+  }
+
+  #rank({ deviceId }: WaitingReport): number {
+    return (deviceId * this.#salt) % 1_000_003;
   }
 
   /** Only a sweep that began after a report was left has found it. */

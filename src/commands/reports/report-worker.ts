@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toAppError } from '../../db/connection/sqlstate.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { updateCommands } from '../../db/devices/command-repository.js';
-import type { StoredReport } from '../../db/devices/report-repository.js';
+import { type StoredReport, stillUnhandled } from '../../db/devices/report-repository.js';
 import { createWarner, type Warner } from '../../logger.js';
 import { DevicePrecedence } from './device-precedence.js';
 import { causeOf, FailedTries, type FailureCause } from './report-failures.js';
@@ -142,8 +142,8 @@ export class ReportWorker {
   async #writeBatch(reports: ReadReport[]): Promise<ReadReport[]> {
     let left = reports;
     for (let tries = 0; tries < LOCKED_TRIES && left.length > 0; tries += 1) {
-      if (tries > 0) await sleep(LOCKED_PAUSE_MS);
       try {
+        if (tries > 0) left = await this.#withoutHandled(left);
         left = await this.#writer.write(left, { waits: false });
       } catch (error) {
         const [only, ...others] = left;
@@ -153,6 +153,13 @@ export class ReportWorker {
       }
     }
     return left;
+  }
+
+  async #withoutHandled(reports: ReadReport[]): Promise<ReadReport[]> {
+    await sleep(LOCKED_PAUSE_MS);
+    const ids = reports.map(({ stored }) => stored.id);
+    const unhandled = await stillUnhandled(this.#deps.db.knex, ids);
+    return reports.filter(({ stored }) => unhandled.has(stored.id));
   }
 
   #runAlone(): void {

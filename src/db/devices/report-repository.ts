@@ -105,6 +105,15 @@ export async function markHandled(trx: Knex.Transaction, ids: readonly number[])
   await runPrepared(trx, { text: MARK, bindings: [[...ids]] });
 }
 
+/** Those of the reports that were not handled meanwhile. */
+export async function stillUnhandled(knex: Knex, ids: readonly number[]): Promise<Set<number>> {
+  const found: number[] = await knex('commands')
+    .whereRaw('id = any(?)', [[...ids]])
+    .where({ needs_handling: true })
+    .pluck('id');
+  return new Set(found);
+}
+
 /** Stored reports that were not handled, as after a crash; oldest first, without `except`. */
 export async function unhandledReports(
   knex: Knex,
