@@ -2,10 +2,16 @@ import { availableOsUpdates } from './handlers/available-os-updates.js';
 import { certificateList } from './handlers/certificate-list.js';
 import { deviceConfigured } from './handlers/device-configured.js';
 import { deviceInformation } from './handlers/device-information.js';
+import { deviceLocation } from './handlers/device-location.js';
+import { activationLockBypassCode, STATE_HANDLERS } from './handlers/device-states.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
+import { installApplication, managedApplicationList } from './handlers/managed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
+import { provisioningProfileList } from './handlers/provisioning-profile-list.js';
+import { restrictions } from './handlers/restrictions.js';
 import { rotateFileVaultKey } from './handlers/rotate-filevault-key.js';
 import { securityInfo } from './handlers/security-info.js';
+import { userList } from './handlers/user-list.js';
 import type { ReportHandler } from './reports/report-handler.js';
 
 /**
@@ -22,6 +28,14 @@ const HANDLERS: readonly ReportHandler[] = [
   availableOsUpdates,
   deviceConfigured,
   rotateFileVaultKey,
+  managedApplicationList,
+  installApplication,
+  provisioningProfileList,
+  userList,
+  deviceLocation,
+  restrictions,
+  activationLockBypassCode,
+  ...STATE_HANDLERS,
 ];
 
 const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]));
@@ -29,8 +43,10 @@ const BY_TYPE = new Map(HANDLERS.map((handler) => [handler.requestType, handler]
 /** Request types whose acknowledged reports are handled. */
 export const HANDLED_TYPES: readonly string[] = [...BY_TYPE.keys()];
 
-/** Those of lists: their handlers read rows, and the parameters of the command. */
-export const LIST_TYPES = HANDLED_TYPES.filter((type) => handlerFor(type)?.readRows !== undefined);
+/** Those whose handlers read the parameters of the command: of lists, and where they say so. */
+export const PARAMETER_TYPES = HANDLERS.filter(
+  ({ readRows, readsParameters }) => readRows !== undefined || readsParameters === true,
+).map(({ requestType }) => requestType);
 
 export function handlerFor(requestType: string): ReportHandler | undefined {
   return BY_TYPE.get(requestType);

@@ -26,6 +26,13 @@ import { enrollmentRequests } from './enrollment/enrollment-requests.js';
 import { type EnrollmentUserServices, enrollmentUsers } from './enrollment/enrollment-users.js';
 import { applications } from './inventory/applications.js';
 import { availableOsUpdates } from './inventory/available-os-updates.js';
+import {
+  deviceLocations,
+  deviceRestrictions,
+  installedProvisioningProfiles,
+  localUsers,
+  managedApplications,
+} from './inventory/further-inventory.js';
 import { installedApplications } from './inventory/installed-applications.js';
 import { installedCertificates } from './inventory/installed-certificates.js';
 import { installedProfiles } from './inventory/installed-profiles.js';
@@ -54,6 +61,11 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   applications,
   auditEvents,
   availableOsUpdates,
+  managedApplications,
+  installedProvisioningProfiles,
+  localUsers,
+  deviceLocations,
+  deviceRestrictions,
   certificateSigningRequests,
   certificates,
   commands,

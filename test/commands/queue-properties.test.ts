@@ -143,7 +143,7 @@ class ScriptedDevice {
   }
 
   private async enqueue(own: number): Promise<void> {
-    const document = commandDocument(this.id, 'ProvisioningProfileList', { priority: own });
+    const document = commandDocument(this.id, 'ManagedMediaList', { priority: own });
     const { status, body } = await adminApi(app).post('/commands', document);
     expect(status).toBe(201);
     this.lastId = body.data.id;

@@ -19,6 +19,9 @@ type Sample = (name: string, index: number) => unknown;
 /** True of one row at most. */
 const ONE_ONLY = new Set(['issues_identities']);
 
+/** Types of which a device has one row at most. */
+const ONE_A_DEVICE = new Set(['device_locations', 'device_restrictions']);
+
 /** The first that an attribute's schema takes is its sample. */
 const TEXTS: Sample[] = [
   (name, index) => `${name} 10%_${index}`,
@@ -179,6 +182,9 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
   const nullable = await nullableColumns(api.knex, definition.table);
   const { generated, blobs } = await otherColumns(api.knex, definition.table);
   const owners = await ownerIds(api.knex, definition, nullable);
+  const devices = await api.knex('devices').orderBy('id').pluck('id');
+  const ownersOfRow = (index: number) =>
+    ONE_A_DEVICE.has(definition.type) ? { device_id: devices[index] } : owners;
   for (let index = 0; index < ROWS; index += 1) {
     const id = await insertedId(api, definition, deviceId);
     const stored = Object.entries(definition.attributes).filter(
@@ -193,7 +199,7 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
     );
     if (definition.type === 'commands') delete values.uuid;
     if (id === undefined)
-      await api.knex(definition.table).insert({ ...blobs, ...owners, ...values });
+      await api.knex(definition.table).insert({ ...blobs, ...ownersOfRow(index), ...values });
     else await api.knex(definition.table).where({ id }).update(values);
   }
 }

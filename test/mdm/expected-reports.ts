@@ -27,6 +27,14 @@ function payload(name: string, type: string, description: string, displayName: s
   };
 }
 
+/** What a device reports of a managed app without a configuration. */
+const UNCONFIGURED = {
+  has_configuration: false,
+  has_feedback: false,
+  is_validated: false,
+  management_flags: 0,
+};
+
 const SERVER_TRUST = 'Required for your device to trust the server';
 
 export const EXPECTED: Record<string, ExpectedReport> = {
@@ -187,16 +195,38 @@ export const EXPECTED: Record<string, ExpectedReport> = {
     requestType: 'ManagedApplicationList',
     udid: IPAD,
     uuid: 'b3f87776-66a4-40f4-a194-8b451a2eacb1',
+    rows: {
+      managed_applications: [
+        { ...UNCONFIGURED, identifier: 'com.apple.iWork.Keynote', status: 'Failed' },
+        { ...UNCONFIGURED, identifier: 'com.tinyspeck.slackmacgap', status: 'Failed' },
+      ],
+    },
   },
   'ManagedApplicationList.ios-12.1-installing.plist': {
     requestType: 'ManagedApplicationList',
     udid: IPAD,
     uuid: 'cfaa6f63-6ea9-493c-ab2e-a534937c5eda',
+    rows: {
+      managed_applications: [
+        {
+          ...UNCONFIGURED,
+          identifier: 'com.apple.Numbers',
+          status: 'Installing',
+          external_version_identifier: 829165942,
+        },
+      ],
+    },
   },
   'ManagedApplicationList.ios-12.1-user-rejected.plist': {
     requestType: 'ManagedApplicationList',
     udid: IPAD,
     uuid: '2dce0324-3a9c-493d-bd7a-2d2a2985a67e',
+    rows: {
+      managed_applications: [
+        { ...UNCONFIGURED, identifier: 'com.apple.iWork.Keynote', status: 'UserRejected' },
+        { ...UNCONFIGURED, identifier: 'com.tinyspeck.slackmacgap', status: 'UserRejected' },
+      ],
+    },
   },
   'NotNow.ios-11.3.1.plist': {
     requestType: 'ProfileList',

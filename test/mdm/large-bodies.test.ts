@@ -93,10 +93,10 @@ describe('a large message of a device', () => {
 
   it('is stored as it came, and the next command is the answer', async () => {
     const { device } = target;
-    const uuid = await queued('ProvisioningProfileList');
+    const uuid = await queued('ManagedMediaList');
     await adminApi(app).post('/commands', commandDocument(target.id, 'SecurityInfo'));
     const body = largeMessage({ Status: 'Acknowledged', UDID: device.udid, CommandUUID: uuid }, [
-      'ProvisioningProfileList',
+      'ManagedMediaList',
       `<string>${'é\r\n'.repeat(400_000)}</string>`,
     ]);
     const reply = await device.send(body);
@@ -173,7 +173,7 @@ describe('a large list', () => {
     ['CertificateList', certificates(7_000, 850)],
     ['CertificateList', certificates(2, 3_000_000)],
     ['SecurityInfo', `<dict>${'<key>a</key><true/>'.repeat(200_000)}</dict>`],
-    ['ProvisioningProfileList', LARGE_KINDS['small data']?.(LARGEST - 1000) ?? ''],
+    ['ManagedMediaList', LARGE_KINDS['small data']?.(LARGEST - 1000) ?? ''],
   ])(
     'is stored and read at 8 MB without blocking the event loop: %s',
     async (requestType, markup) => {

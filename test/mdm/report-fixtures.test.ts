@@ -15,6 +15,7 @@ const INVENTORY = [
   'installed_certificates',
   'installed_payloads',
   'installed_profiles',
+  'managed_applications',
 ];
 
 let app: TestApp;

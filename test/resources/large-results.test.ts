@@ -16,8 +16,8 @@ const RESULT = { Items, Password: 'not for everybody', URL: 'https://u:p@example
 beforeAll(async () => {
   app = await startApp();
   target = await enrolledTarget(app);
-  const body = { ProvisioningProfileList: [RESULT] };
-  const uuid = await deliver(app, target, { requestType: 'ProvisioningProfileList', body });
+  const body = { ManagedMediaList: [RESULT] };
+  const uuid = await deliver(app, target, { requestType: 'ManagedMediaList', body });
   const command = await app.db.knex('commands').where({ uuid }).first('id');
   id = command.id;
 });
@@ -26,11 +26,11 @@ afterAll(() => app.stop());
 const SHOWN = { Items, Password: '********', URL: 'https://u:p@example.com' };
 
 interface Shown {
-  attributes: { result: { ProvisioningProfileList: unknown[] } };
+  attributes: { result: { ManagedMediaList: unknown[] } };
 }
 
 function listOf({ attributes }: Shown): unknown[] {
-  return attributes.result.ProvisioningProfileList;
+  return attributes.result.ManagedMediaList;
 }
 
 describe('a result of megabytes', () => {

@@ -98,12 +98,12 @@ describe('a device that waits in Setup Assistant', () => {
 
   it('gets what an admin queues meanwhile, whatever its priority, before DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
-    const attributes = { request_type: 'ProvisioningProfileList', priority: -1000 };
+    const attributes = { request_type: 'ManagedMediaList', priority: -1000 };
     const path = `/devices/${await idOf(app, device)}/commands`;
     const { status } = await adminApi(app).post(path, { data: { type: 'commands', attributes } });
     expect(status).toBe(201);
     const types = await carryOut(device);
-    expect(types.slice(-2)).toEqual(['ProvisioningProfileList', 'DeviceConfigured']);
+    expect(types.slice(-2)).toEqual(['ManagedMediaList', 'DeviceConfigured']);
   });
 
   it('is not released while a deferred profile is left', async () => {

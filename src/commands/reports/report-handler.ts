@@ -18,7 +18,7 @@ export interface Report {
   isUserEnrollment: boolean;
   commandUuid: string;
   requestType: string;
-  /** Of the command, parsed on each call; only where the handler reads rows. */
+  /** Of the command, parsed on each call; only where the handler reads rows or parameters. */
   parameters(): PlistDict;
   /** Empty where the handler reads rows. */
   body: PlistDict;
@@ -57,6 +57,8 @@ export interface ReportHandler {
    * may run in another thread, since a list may have megabytes.
    */
   readRows?(body: PlistDict): InventoryRow[] | undefined;
+  /** Handlers that read rows may read the parameters anyway. */
+  readsParameters?: true;
   handle: HandleReports;
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../db/devices/report-repository.js';
 import { parsePlistDict } from '../../protocol/plist/plist.js';
 import { openReport } from '../payload.js';
-import { LIST_TYPES } from '../registry.js';
+import { PARAMETER_TYPES } from '../registry.js';
 import {
   type ContentParts,
   joinContentParts,
@@ -53,7 +53,7 @@ export class ReportReader {
   async read(ids: readonly number[]): Promise<ReadReports> {
     const found: ReadReports = { read: [], large: [], left: [], failed: [] };
     let startedAt = performance.now();
-    for (const stored of await readReports(this.#deps.db.knex, ids, LIST_TYPES)) {
+    for (const stored of await readReports(this.#deps.db.knex, ids, PARAMETER_TYPES)) {
       this.#readInto(found, stored);
       if (performance.now() - startedAt < SLICE_MS) continue;
       await nextTurn();

@@ -63,6 +63,17 @@ const answerManagedApplications: CommandHandler = (device) => {
   return acknowledged({ ManagedApplicationList: Object.fromEntries(entries) });
 };
 
+const FIRST_UID = 501;
+
+const answerUsers: CommandHandler = ({ user, identity }) => {
+  if (user === undefined) return acknowledged({ Users: [] });
+  const isMac = identity.platform === 'macOS';
+  const account = isMac
+    ? { FullName: user.longName, UID: FIRST_UID, UserGUID: user.id, HasSecureToken: true }
+    : { DataQuota: 2_000_000_000, DataUsed: 250_000_000, HasDataToSync: false };
+  return acknowledged({ Users: [{ UserName: user.shortName, IsLoggedIn: true, ...account }] });
+};
+
 /** Commands that only read. */
 export const INVENTORY_COMMANDS: Record<string, CommandHandler> = {
   DeviceInformation: answerDeviceInformation,
@@ -74,5 +85,7 @@ export const INVENTORY_COMMANDS: Record<string, CommandHandler> = {
   AvailableOSUpdates: (device) => acknowledged({ AvailableOSUpdates: availableUpdates(device) }),
   OSUpdateStatus: () => acknowledged({ OSUpdateStatus: [] }),
   ProvisioningProfileList: () => acknowledged({ ProvisioningProfileList: [] }),
-  UserList: () => acknowledged({ Users: [] }),
+  UserList: answerUsers,
+  ManagedMediaList: () => acknowledged({ Books: [] }),
+  Restrictions: () => acknowledged({ GlobalRestrictions: { restrictedBool: {} } }),
 };

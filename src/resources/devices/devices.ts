@@ -76,6 +76,11 @@ export const devices = defineResource<DeviceServices>({
     installed_certificates: reported('installed_certificates'),
     installed_profiles: reported('installed_profiles'),
     available_os_updates: reported('available_os_updates'),
+    managed_applications: history('managed_applications'),
+    installed_provisioning_profiles: history('installed_provisioning_profiles'),
+    local_users: history('local_users'),
+    device_locations: history('device_locations'),
+    device_restrictions: history('device_restrictions'),
     users: history('device_users'),
     secrets: {
       kind: 'toMany',

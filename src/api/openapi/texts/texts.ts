@@ -17,6 +17,11 @@ const TAGS: Record<string, string> = {
   dep_profiles:
     'How devices of the program enroll and set themselves up. `status` says whether Apple has it, ' +
     '`meta.warnings` what Apple or devices would refuse.',
+  device_locations: 'Where devices in lost mode were last.',
+  device_restrictions: 'Restrictions in force on devices.',
+  installed_provisioning_profiles: 'Provisioning profiles that devices have reported.',
+  local_users: 'Accounts of Macs, and users of Shared iPads, that devices have reported.',
+  managed_applications: 'Applications that Muster manages, as devices have reported them.',
   device_groups: 'Devices by group.',
   device_secrets: 'What devices have escrowed: kinds and times; a separate call shows the value.',
   device_setups: 'Devices that waited, or still wait, in Setup Assistant.',
