@@ -29,8 +29,27 @@ export interface ProjectionOptions {
   reader: QueryContext;
 }
 
+type Shown = Omit<Projection, 'actor'>;
+
+/** What a document shows by default: by type, role and detail. */
+const defaults = new WeakMap<QueryContext['registry'], Map<string, Shown>>();
+
 /** The fields of a type that the reader's document shows. */
 export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
+  const { fields, include = [], detail, reader } = options;
+  const { actor, registry } = reader;
+  if (fields !== undefined || include.length > 0) return { ...select(definition, options), actor };
+  const known = defaults.get(registry) ?? new Map<string, Shown>();
+  defaults.set(registry, known);
+  const key = `${definition.type} ${actor.role} ${detail}`;
+  const found = known.get(key);
+  if (found?.definition === definition) return { ...found, actor };
+  const shown = select(definition, options);
+  known.set(key, shown);
+  return { ...shown, actor };
+}
+
+function select(definition: ResourceDefinition, options: ProjectionOptions): Shown {
   const { fields, include = [], detail, reader } = options;
   const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
     if (!isReadable(attribute, reader.actor)) return false;
@@ -43,7 +62,7 @@ export function project(definition: ResourceDefinition, options: ProjectionOptio
     return !fields || fields.has(name) || include.includes(name);
   });
   const columns = columnsOf(attributes, relationships);
-  return { definition, attributes, relationships, columns, actor: reader.actor };
+  return { definition, attributes, relationships, columns };
 }
 
 /** Lets the definition prepare the rows of a document before they are serialized. */

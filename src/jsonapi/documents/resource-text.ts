@@ -21,10 +21,11 @@ interface AttributeTexts {
   places: number[];
 }
 
-const known = new WeakMap<Projection, AttributeTexts>();
+/** By the attributes of a projection, which those of equal documents share. */
+const known = new WeakMap<Projection['attributes'], AttributeTexts>();
 
 function attributeTexts(projection: Projection, columns: ColumnTexts | undefined): AttributeTexts {
-  const found = known.get(projection);
+  const found = known.get(projection.attributes);
   if (found !== undefined && found.columns === columns) return found;
   const { attributes } = projection;
   const nulls = attributes.map(([name]) => `,"${name}":null`);
@@ -41,7 +42,7 @@ function attributeTexts(projection: Projection, columns: ColumnTexts | undefined
       derivedFrom ? -1 : (columns?.placeOf(name) ?? -1),
     ),
   };
-  known.set(projection, made);
+  known.set(attributes, made);
   return made;
 }
 

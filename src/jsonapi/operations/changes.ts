@@ -77,12 +77,27 @@ function isAudited(name: string, attribute: Attribute, { after, input }: Written
 
 /** The columns that decide what `changesOf` says of a create with this input. */
 export function createdColumns(definition: ResourceDefinition, input: WriteInput): string[] {
-  const written = { services: undefined, before: null, after: { id: 0 }, input };
+  const always = alwaysCreated.get(definition) ?? findCreated(definition);
+  alwaysCreated.set(definition, always);
+  const sent = Object.keys(input.attributes).flatMap((name) => {
+    const attribute = definition.attributes[name];
+    return attribute && !isPresentation(attribute) ? (attribute.derivedFrom ?? [name]) : [];
+  });
+  return [...always, ...sent];
+}
+
+const alwaysCreated = new WeakMap<ResourceDefinition, string[]>();
+
+/** Those that decide it whatever the input is. */
+function findCreated(definition: ResourceDefinition): string[] {
+  const written = { services: undefined, before: null, after: { id: 0 } };
   const own = Object.entries(definition.attributes)
-    .filter(([name, attribute]) => isAudited(name, attribute, written))
+    .filter(([name, attribute]) => isAudited(name, attribute, { ...written, input: NOTHING_SENT }))
     .flatMap(([name, { derivedFrom }]) => derivedFrom ?? [name]);
   return [...own, ...toOnes(definition).map(([, { column }]) => column)];
 }
+
+const NOTHING_SENT: WriteInput = { attributes: {}, toOne: {}, toMany: {} };
 
 type Change = Changes[string] | undefined;
 

@@ -88,12 +88,15 @@ async function newRow(
   const values = defined(plan.values);
   const known = { ...defaults.values, ...values };
   const times = defaults.times.filter((column) => !Object.hasOwn(known, column));
-  const audited = createdColumns(definition, parsed.input);
-  const possible = { ...known, ...timesAt(null, times), id: 0 };
-  const isWhole = hasAll(possible, columns) && Object.values(values).every(isReadAsWritten);
+  const unknown = createdColumns(definition, parsed.input).filter(
+    (one) => !Object.hasOwn(known, one),
+  );
+  const isPossible = (column: string) => column === 'id' || times.includes(column);
+  const isShown = (column: string) => Object.hasOwn(known, column) || isPossible(column);
+  const isWhole = columns.every(isShown) && Object.values(values).every(isReadAsWritten);
   const hasKey = request.idempotency !== undefined;
-  if (!hasAll(possible, audited) || (hasKey && !isWhole)) return undefined;
-  if (!hasKey && hasAll(known, audited)) {
+  if (!unknown.every(isPossible) || (hasKey && !isWhole)) return undefined;
+  if (!hasKey && unknown.length === 0) {
     return { values, row: { ...known, id: 0 }, isWhole: false };
   }
   const { id, now } = await api.store.nextId(definition);
@@ -105,12 +108,8 @@ function defined(values: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
 }
 
-function timesAt(now: Date | null, times: ColumnDefaults['times']): Record<string, unknown> {
+function timesAt(now: Date, times: ColumnDefaults['times']): Record<string, unknown> {
   return Object.fromEntries(times.map((column) => [column, now]));
-}
-
-function hasAll(row: object, columns: string[]): boolean {
-  return columns.every((column) => Object.hasOwn(row, column));
 }
 
 /** The database orders the members of JSON values by itself. */

@@ -90,9 +90,14 @@ export function itemColumns(
 ): { projection: Projection; columns: string[] } {
   const fields = all.get(definition.type);
   const projection = project(definition, { fields, include, detail: true, reader });
-  const columns = [...new Set([...projection.columns, ...stateColumns(definition)])];
-  return { projection, columns };
+  const { columns } = projection;
+  const known = whole.get(columns) ?? [...new Set([...columns, ...stateColumns(definition)])];
+  whole.set(columns, known);
+  return { projection, columns: known };
 }
+
+/** The columns of a document with those of the state, by the former. */
+const whole = new WeakMap<string[], string[]>();
 
 interface ItemRow {
   row: Row;
