@@ -1,5 +1,5 @@
 import { secretLabel } from '../../db/devices/device-repository.js';
-import { escrowSecret } from '../../db/devices/device-secrets.js';
+import { escrowSecrets } from '../../db/devices/device-secrets.js';
 import { type RemovableTable, removeFromInventory } from '../../db/devices/inventory-merge.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
@@ -34,7 +34,7 @@ export const activationLockBypassCode: ReportHandler = {
     const kind = 'activation_lock_bypass_code';
     const [bytes, label] = [Buffer.from(code, 'utf8'), secretLabel(deviceId, kind)];
     const [sealed, digested] = [seal(bytes, label), digest(bytes, label)];
-    await escrowSecret(trx, { deviceId, kind, sealed, digest: digested });
+    await escrowSecrets(trx, [{ deviceId, kind, sealed, digest: digested }]);
   }),
 };
 

@@ -1,5 +1,5 @@
 import { secretLabel } from '../../db/devices/device-repository.js';
-import { escrowSecret, type SecretKind } from '../../db/devices/device-secrets.js';
+import { escrowSecrets, type SecretKey, type SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
@@ -68,21 +68,32 @@ function securityColumns(info: PlistDict): Record<string, unknown> {
   return columns;
 }
 
-/** Every SecurityInfo repeats the keys; equal digests add nothing to their history. */
-async function escrowRecoveryKeys(
-  deviceId: number,
-  info: PlistDict,
-  context: HandlerContext,
-): Promise<void> {
-  for (const [key, kind] of Object.entries(ESCROWED)) {
+interface ReportedSecret {
+  deviceId: number;
+  kind: SecretKind;
+  bytes: Buffer;
+}
+
+function readSecrets({ deviceId, info }: Answered): ReportedSecret[] {
+  return Object.entries(ESCROWED).flatMap(([key, kind]) => {
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
-    if (!Buffer.isBuffer(bytes) || bytes.length === 0) continue;
-    const isNew = await escrow(context, { deviceId, kind, bytes });
-    if (isNew && kind === 'fde_personal_recovery_key_cms') {
-      await escrowRecoveryKey(deviceId, bytes, context);
-    }
-  }
+    return Buffer.isBuffer(bytes) && bytes.length > 0 ? [{ deviceId, kind, bytes }] : [];
+  });
+}
+
+/** Returns those that are new: every SecurityInfo repeats the keys of the device. */
+async function escrow(
+  secrets: readonly ReportedSecret[],
+  { trx, seal, digest }: HandlerContext,
+): Promise<ReportedSecret[]> {
+  const sealed = secrets.map(({ deviceId, kind, bytes }) => {
+    const label = secretLabel(deviceId, kind);
+    return { deviceId, kind, sealed: seal(bytes, label), digest: digest(bytes, label) };
+  });
+  const keyOf = ({ deviceId, kind }: SecretKey) => secretLabel(deviceId, kind);
+  const added = new Set((await escrowSecrets(trx, sealed)).map(keyOf));
+  return secrets.filter((secret) => added.has(keyOf(secret)));
 }
 
 /**
@@ -97,23 +108,19 @@ export async function escrowRecoveryKey(
   const key = await context.openRecoveryKey(cms);
   if (key === undefined) return false;
   const bytes = Buffer.from(key, 'utf8');
-  await escrow(context, { deviceId, kind: 'filevault_recovery_key', bytes });
+  await escrow([{ deviceId, kind: 'filevault_recovery_key', bytes }], context);
   return true;
 }
 
-async function escrow(
-  { trx, seal, digest }: HandlerContext,
-  { deviceId, kind, bytes }: { deviceId: number; kind: SecretKind; bytes: Buffer },
-): Promise<boolean> {
-  const label = secretLabel(deviceId, kind);
-  const sealed = seal(bytes, label);
-  return await escrowSecret(trx, { deviceId, kind, sealed, digest: digest(bytes, label) });
+interface Answered {
+  deviceId: number;
+  info: PlistDict;
 }
 
 export const securityInfo: ReportHandler = {
   requestType: 'SecurityInfo',
   async handle(reports, context) {
-    const answered = reports.flatMap(({ deviceId, body }) => {
+    const answered = reports.flatMap(({ deviceId, body }): Answered[] => {
       const info = dictAt(body, 'SecurityInfo');
       return info === undefined ? [] : [{ deviceId, info }];
     });
@@ -121,6 +128,9 @@ export const securityInfo: ReportHandler = {
       return { deviceId, facts: securityColumns(info) };
     });
     await updateDeviceFacts(context.trx, facts);
-    for (const { deviceId, info } of answered) await escrowRecoveryKeys(deviceId, info, context);
+    for (const { deviceId, kind, bytes } of await escrow(answered.flatMap(readSecrets), context)) {
+      if (kind !== 'fde_personal_recovery_key_cms') continue;
+      await escrowRecoveryKey(deviceId, bytes, context);
+    }
   },
 };

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { type Database, runStatement } from '../connection/database.js';
+import { runPrepared } from '../connection/prepared-statements.js';
 
 /** What a command sets on the device. */
 export type CommandSecretKind =
@@ -184,13 +185,25 @@ export async function escrowOfCommand(
 
 const ESCROW = `
 insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
-select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest from devices d
-where d.id = :deviceId and ${isNewSecret({ ...PLACES, kind: ':kind', digest: ':digest' })}`;
+select d.id, d.enrollment_number, d.proven_serial, given.kind, given.sealed, given.digest
+from unnest(?::bigint[], ?::text[], ?::bytea[], ?::bytea[]) as given (device_id, kind, sealed, digest)
+join devices d on d.id = given.device_id
+where ${isNewSecret({ ...PLACES, kind: 'given.kind', digest: 'given.digest' })}
+returning device_id as "deviceId", kind`;
 
-/** Stores a value that the device reported, unless it equals the last one. Returns whether it did. */
-export async function escrowSecret(trx: Knex.Transaction, secret: SealedSecret): Promise<boolean> {
-  const { rowCount } = await trx.raw<{ rowCount: number }>(ESCROW, { ...secret });
-  return rowCount > 0;
+/** Stores values that devices reported, unless they equal the last ones. Returns whose it stored. */
+export async function escrowSecrets(
+  trx: Knex.Transaction,
+  secrets: readonly SealedSecret[],
+): Promise<SecretKey[]> {
+  if (secrets.length === 0) return [];
+  const bindings = [
+    secrets.map(({ deviceId }) => deviceId),
+    secrets.map(({ kind }) => kind),
+    secrets.map(({ sealed }) => sealed),
+    secrets.map(({ digest }) => digest),
+  ];
+  return runPrepared<SecretKey>(trx, { text: ESCROW, bindings });
 }
 
 const ESCROW_OF_SERIAL = `

@@ -1,3 +1,4 @@
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { type Answer, ReportSetup } from './report-setup.js';
 
 const WARN = 40;
@@ -194,4 +195,27 @@ describe('beside other transactions', () => {
     expect(await setup.devices('device_name')).toEqual(Array(100).fill({ device_name: '6' }));
     expect(setup.logged(ERROR)).toEqual([]);
   });
+});
+
+it('a batch of SecurityInfo stores the new recovery keys of each device once', async () => {
+  const [one = 0, two = 0] = await setup.storeDevices(2);
+  const answer = (deviceId: number, key: string, AutoLockTime: number): Answer => ({
+    deviceId,
+    requestType: 'SecurityInfo',
+    result: buildPlist({
+      SecurityInfo: { FDE_PersonalRecoveryKeyDeviceKey: key, AutoLockTime },
+    }),
+  });
+  await setup.handle([answer(one, 'same', 1), answer(two, 'same', 2)]);
+  await setup.handle([answer(one, 'same', 1), answer(two, 'other', 3)]);
+  const secrets = await setup.test.db
+    .knex('device_secrets')
+    .orderBy(['device_id', 'id'])
+    .select('device_id', 'kind');
+  const kind = 'fde_personal_recovery_key_device_key';
+  expect(secrets).toEqual([one, two, two].map((device_id) => ({ device_id, kind })));
+  expect(await setup.devices('auto_lock_time')).toEqual([
+    { auto_lock_time: 1 },
+    { auto_lock_time: 3 },
+  ]);
 });

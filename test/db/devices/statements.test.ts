@@ -1,7 +1,7 @@
 import { removeUdid } from '../../../src/db/device-path/device-move.js';
 import { mergeDevices, mergeDuplicateRecords } from '../../../src/db/devices/device-merge.js';
 import {
-  escrowSecret,
+  escrowSecrets,
   findCurrentSecret,
   getSecret,
   putSecret,
@@ -48,7 +48,7 @@ describe('the expanded statements of devices', () => {
       await removeSecret(db, KEY);
       await getSecret(db, KEY);
       await findCurrentSecret(db.knex, KEY);
-      await inTransaction((trx) => escrowSecret(trx, { ...KEY, ...SEALED }));
+      await inTransaction((trx) => escrowSecrets(trx, [{ ...KEY, ...SEALED }]));
     });
     expect(texts).toMatchSnapshot();
   });
