@@ -81,6 +81,7 @@ export function numbered(text: string): string {
 interface KnexClient {
   acquireConnection(): Promise<pg.Client>;
   releaseConnection(connection: pg.Client): Promise<void>;
+  emit(event: 'query', query: { sql: string; bindings: unknown[] }): void;
   query(
     connection: pg.Client,
     query: { sql: string; bindings: unknown[]; options: { name?: string } },
@@ -94,8 +95,14 @@ export async function runPrepared<Row>(knex: Knex, { text, bindings }: Sql): Pro
   try {
     const { text: sql, name } = await nameIn(knex, connection, text);
     const options = name === undefined ? {} : { name };
-    const { response } = await client.query(connection, { sql, bindings, options });
-    return response.rows as Row[];
+    if (knex.isTransaction === true) {
+      const { response } = await client.query(connection, { sql, bindings, options });
+      return response.rows as Row[];
+    }
+    // Outside of a transaction Knex would only look for placeholders once more.
+    client.emit('query', { sql, bindings });
+    const { rows } = await connection.query({ text: sql, values: bindings, ...options });
+    return rows as Row[];
   } finally {
     await client.releaseConnection(connection);
   }

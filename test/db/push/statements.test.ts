@@ -24,7 +24,7 @@ const client = {
     return Promise.resolve({ response: { rows: [] } });
   },
 };
-const knex = { raw, client, userParams: {} } as unknown as Knex.Transaction;
+const knex = { raw, client, userParams: {}, isTransaction: true } as unknown as Knex.Transaction;
 const query = (statement: { text: string }) => raw(statement.text);
 const db = { namedStatements: true, background: { query } } as unknown as Database;
 
