@@ -23,6 +23,7 @@ import { completeSecrets, involvesSecret } from './command-secrets.js';
 import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
+  eligibilityWarnings,
   REQUEST_TYPE_POINTER,
   requireEligible,
   requireEligibleUser,
@@ -93,7 +94,11 @@ export class CommandAdministration {
     private readonly presentInThread?: PresentInThread,
   ) {}
 
-  async enqueue(trx: Transaction, input: EnqueueInput): Promise<CommandRow> {
+  /** The id of the command, and what is not known of the device although it decides. */
+  async enqueue(
+    trx: Transaction,
+    input: EnqueueInput,
+  ): Promise<{ id: number; warnings: string[] }> {
     const { deviceId, userId, requestType, parameters, isForced, ...options } = input;
     const target = await this.queue.target(trx, deviceId);
     const asked = { target, requestType, parameters };
@@ -108,18 +113,21 @@ export class CommandAdministration {
       : value;
     const { secret } = complete;
     const command = { userId, requestType, parameters: plist, isForced, options, secret };
-    return this.locked(trx, await this.queue.add(trx, deviceId, command));
+    const warnings = isForced === true ? [] : eligibilityWarnings(target, requestType);
+    return { id: await this.queue.add(trx, deviceId, command), warnings };
   }
 
   /**
    * What `enqueue` stores, for one statement without a transaction. AppError where `enqueue` throws one;
-   * undefined for a command that has secrets to keep or a user, which need a transaction.
+   * undefined for a command that has secrets to keep or a user, which need a transaction, and for one
+   * with warnings.
    */
   plan(target: DeviceTarget, input: EnqueueInput): CommandPlan | undefined {
     const { userId, requestType, isForced, deviceId: _device, parameters, ...options } = input;
     if (userId !== undefined || involvesSecret(requestType)) return undefined;
     requireEnrolled(target);
     const value = checkedParameters(target, input);
+    if (isForced !== true && eligibilityWarnings(target, requestType).length > 0) return undefined;
     return this.queue.plan(target, { requestType, parameters: value, isForced, options });
   }
 

@@ -1,6 +1,6 @@
 import type { DeviceTarget } from '../db/devices/device-repository.js';
 import { describeCommand, requestTypes } from '../protocol/apple/command-schema.js';
-import { eligibilityFaults, unenrolledFault } from './eligibility.js';
+import { eligibilityFaults, eligibilityWarnings, unenrolledFault } from './eligibility.js';
 
 /** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
 const ADMIN_ONLY = new Set([
@@ -72,5 +72,6 @@ function describe(requestType: string, id: number): CommandType {
 function eligibilityOf(device: DeviceTarget, requestType: string) {
   const faults = [unenrolledFault(device), ...eligibilityFaults(device, requestType)];
   const reasons = faults.filter((fault) => fault !== undefined);
-  return { eligible: reasons.length === 0, reasons };
+  const eligible = reasons.length === 0;
+  return { eligible, reasons, warnings: eligibilityWarnings(device, requestType) };
 }

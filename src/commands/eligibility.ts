@@ -11,6 +11,7 @@ import {
   type Platform,
   type TargetFault,
   targetFaults,
+  undecidedBy,
 } from '../protocol/apple/command-schema.js';
 import { type CommandFault, throwFaults } from './change-faults.js';
 import { platformNamed } from './inventory-plan.js';
@@ -56,6 +57,15 @@ export function eligibilityFaults(
     channel: isForUser ? undefined : 'device',
   });
   return [...faults, ...found.map((fault) => describe(fault, target, requestType))];
+}
+
+/** What is not known of the device although it decides whether it takes the command; it is queued. */
+export function eligibilityWarnings(target: EligibilityFacts, requestType: string): string[] {
+  return undecidedBy(requestType, commandTarget(target)).map(
+    (attribute) =>
+      `device ${target.id} has not reported ${attribute}, which decides whether it takes ` +
+      `${requestType}; it is checked again before the command is sent`,
+  );
 }
 
 /** Undefined unless the device has left management. */

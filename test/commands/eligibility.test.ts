@@ -58,6 +58,22 @@ describe('a command that the device cannot take', () => {
     expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
   });
 
+  it('is queued where a fact that decides is not known, and the answer says so', async () => {
+    const id = await addDevice({ platform: 'iOS', os_version: '17.0' });
+    const post = (query: string) =>
+      adminApi(app).post(`/commands${query}`, commandDocument(id, 'DisableLostMode'));
+    const { status, body } = await post('');
+    const warning =
+      `device ${id} has not reported is_supervised, which decides whether it takes ` +
+      'DisableLostMode; it is checked again before the command is sent';
+    expect([status, body.meta]).toEqual([201, { warnings: [warning] }]);
+    const { body: shown } = await adminApi(app).get(`/command_types/DisableLostMode?device=${id}`);
+    expect(shown.data.attributes).toMatchObject({ eligible: true, warnings: [warning] });
+    expect((await post('?force=true')).body.meta).toBeUndefined();
+    await app.db.knex('devices').update({ is_supervised: true });
+    expect((await post('')).body.meta).toBeUndefined();
+  });
+
   it('is refused where its system has lost it, with what replaces it', async () => {
     const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
     const refused = await queue(id, 'OSUpdateStatus');

@@ -14,6 +14,7 @@ export {
   requestTypes,
   type TargetFault,
   targetFaults,
+  undecidedBy,
 } from './command-target.js';
 export { hasSecrets, type JsonValue, maskSecrets, plistToJson } from './plist-json.js';
 export type { Platform } from './schema-types.js';

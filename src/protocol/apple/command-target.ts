@@ -44,6 +44,30 @@ export function targetFaults(requestType: string, target: CommandTarget): Target
 }
 
 /**
+ * The attributes of a device that decide whether it takes the command and that it has not reported, so
+ * that they forbid nothing. Empty for a command that its platform does not have.
+ */
+export function undecidedBy(requestType: string, target: CommandTarget): string[] {
+  const { platform } = target;
+  const item = commandItem(requestType);
+  if (item === undefined) return [];
+  if (platform === undefined) return ['platform'];
+  const os = item.os?.[platform];
+  if (os === undefined || os.introduced === 'n/a') return [];
+  const isOfSomeMacs = APPLE_SILICON_ONLY.has(requestType) || INTEL_ONLY.has(requestType);
+  const facts: [attribute: string, decides: boolean, value: unknown][] = [
+    ['os_version', true, target.osVersion],
+    ['is_supervised', os.supervised === true, target.supervised],
+    ['enrollment_method', os.requiresdep === true, target.automated],
+    ['is_multi_user', os.sharedipad?.mode === 'required', target.sharedIpad],
+    ['is_apple_silicon', isOfSomeMacs, target.appleSilicon],
+  ];
+  return facts.flatMap(([attribute, decides, value]) =>
+    decides && value === undefined ? [attribute] : [],
+  );
+}
+
+/**
  * The DeviceInformation queries a target answers, in Apple's order, less those that make it act.
  * Without a platform: those that both iOS and macOS know. Queries only supervised devices answer
  * are left out until `supervised` is true; `supervisedOnly` asks for those alone.

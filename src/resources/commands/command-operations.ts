@@ -49,8 +49,8 @@ export async function createCommand(
   operation: CreateOperation<CommandServices>,
 ): Promise<WriteResult> {
   const { trx, services } = operation;
-  const { id } = await services.commands.enqueue(trx, inputOf(operation));
-  return { id };
+  const { id, warnings } = await services.commands.enqueue(trx, inputOf(operation));
+  return warnings.length > 0 ? { id, meta: { warnings } } : { id };
 }
 
 export async function planCommand(

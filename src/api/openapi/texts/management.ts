@@ -52,6 +52,7 @@ export const MANAGEMENT_TEXTS = {
     response_keys: 'Of the answer, as `keys`.',
     eligible: 'Whether it may be queued for the device. Only with `device`.',
     reasons: 'Why not: `code` and `detail` as a 422 gives them. Only with `device`.',
+    warnings: 'What the device has not reported although it decides. Only with `device`.',
   },
   commands: {
     uuid: "Apple's `CommandUUID`.",
