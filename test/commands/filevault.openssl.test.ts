@@ -156,7 +156,7 @@ describe('the FileVault recovery key of a Mac', () => {
     ]);
   });
 
-  it('has one certificate, whoever asks first', async () => {
+  it('has one certificate for all requests', async () => {
     const [one, two] = await Promise.all([profile(), profile()]);
     expect(one.equals(two)).toBe(true);
   });

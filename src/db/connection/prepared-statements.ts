@@ -131,7 +131,7 @@ function nameIn(knex: Knex, connection: pg.Client, text: string): Promise<NamedT
   return namedStatements ? namedText(connection, text) : { text: numbered(text) };
 }
 
-/** What `connectDatabase` tells Knex, and Knex its transactions. */
+/** Settings that `connectDatabase` gives to Knex, and Knex to its transactions. */
 export interface KnexParameters {
   namedStatements: boolean;
 }

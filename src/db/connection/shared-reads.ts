@@ -11,7 +11,7 @@ interface Reads {
 export class SharedReads {
   readonly #reads = new Map<string, Reads>();
 
-  /** `read` must give the same for one key, whoever asks. */
+  /** `read` must give the same to all callers with one key. */
   share<T>(key: string, read: () => Promise<T>): Promise<T> {
     const reads = this.#reads.get(key);
     if (reads === undefined) return this.#start(key, read);

@@ -4,7 +4,7 @@ export interface FileVaultProfileOptions {
   organization: ProfileOrganization;
   /** DER of the certificate to which the Mac encrypts its recovery key. */
   certificate: Buffer;
-  /** What the Mac tells its user about where the key is kept. */
+  /** Shown to the user of the Mac: where the key is kept. */
   location: string;
   /** Equal seeds make equal PayloadUUIDs. */
   uuidSeed: string;

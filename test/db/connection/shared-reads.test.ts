@@ -2,7 +2,7 @@ import { SharedReads } from '../../../src/db/connection/shared-reads.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Reads that end when they are told to, in the order of their beginnings. */
+/** Reads that the test ends one by one, in the order in which they began. */
 function reader() {
   const begun: { resolve(value: number): void; reject(error: Error): void }[] = [];
   const read = () =>

@@ -306,7 +306,7 @@ describe('a create in one statement, meanwhile', () => {
     expect(await stored()).toEqual([1, 1, 1, 1]);
   });
 
-  it('stores one command for one key, whoever asks at once', async () => {
+  it('stores one command for one key with equal requests at once', async () => {
     const all = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
         post([atOnce.app, atOnce.other][n % 2] as Server, sent()),
@@ -330,7 +330,7 @@ describe('a create in one statement, meanwhile', () => {
     expect(await stored()).toEqual([1, 1, 1, 1]);
   });
 
-  it('makes one device of one serial number, whoever asks at once', async () => {
+  it('makes one device of one serial number with equal requests at once', async () => {
     const all = await Promise.all(
       Array.from({ length: 12 }, (_, n) => {
         const serial_number = n % 2 === 0 ? 'C02SAME' : 'c02same';
