@@ -93,6 +93,16 @@ export async function refillQueues({ db }: BenchDatabase, fill?: FillOptions): P
   await db.pool.query('checkpoint');
 }
 
+/** Removes every command of the database that `url` names, such as the inventory after an enrollment. */
+export async function emptyQueues(connectionString: string): Promise<void> {
+  const db = connectDatabase({ connectionString, applicationName: 'bench' });
+  try {
+    await db.knex('commands').delete();
+  } finally {
+    await db.close();
+  }
+}
+
 /** How many commands stand at each status, so that no lost answer goes unseen. */
 export async function countCommands({ db }: BenchDatabase): Promise<Record<string, number>> {
   const { rows } = await db.pool.query<{ status: string; count: number }>(

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/db/connection/database.js';
 
 /** The background work writes there whenever it comes to it. */
@@ -12,8 +13,18 @@ async function tables({ knex }: Database): Promise<string[]> {
   return rows.map(({ tablename }) => tablename);
 }
 
+/** The answers of earlier requests are handled afterwards: their rows would change between two dumps. */
+async function answersHandled({ knex }: Database): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    const waiting = await knex('commands').where({ needs_handling: true }).first('id');
+    if (waiting === undefined) return;
+    await sleep(10);
+  }
+}
+
 /** Every row as JSON text, bytes in hex, without times of contact and what pushes leave behind. */
 export async function dumpRows(db: Database): Promise<Record<string, string[]>> {
+  await answersHandled(db);
   const dump: Record<string, string[]> = {};
   for (const table of await tables(db)) {
     const { rows } = await db.pool.query<{ line: string }>(

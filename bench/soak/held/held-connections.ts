@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { trustFleet } from '../../load/database.js';
+import { emptyQueues, trustFleet } from '../../load/database.js';
 import { BenchFleet, createFleetSeed, type FleetSeed } from '../../load/fleet.js';
 import { usageOf } from '../../load/process-usage.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
@@ -80,6 +80,8 @@ async function inServer(
       await worker.prepare({ kind: 'enroll', from: 0, to: DEVICES });
       const { failures } = await worker.run();
       if (failures > 0) throw new Error(`${failures} devices could not enroll`);
+      // An Idle is answered with nothing, however few of them there are.
+      await emptyQueues(databaseUrl);
       const signatures = await signaturesOf(kind, new BenchFleet(seed));
       return await hold(kind, { server, worker, signatures }, options);
     } finally {
