@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { isLoopback, parseUrl } from './values.js';
 
 // Contradictions between variables. Each message begins with the variable to change.
@@ -7,8 +8,21 @@ export const APPLE_DEP_HOST = 'https://mdmenrollment.apple.com';
 
 /** All contradictions between variables that are valid by themselves. */
 export function crossProblems(env: Record<string, string>): string[] {
-  const checks = [pairProblems, tlsProblems, oidcProblems, roleProblems, labProblems];
+  const checks = [
+    dataDirProblems,
+    pairProblems,
+    tlsProblems,
+    oidcProblems,
+    roleProblems,
+    labProblems,
+  ];
   return checks.flatMap((check) => check(env));
+}
+
+/** File systems of the kernel take no files, and Node.js never ends its attempts to make a directory. */
+function dataDirProblems({ DATA_DIR: directory }: Record<string, string>): string[] {
+  if (directory === undefined || !/^\/(proc|sys)(\/|$)/.test(resolve(directory))) return [];
+  return [`DATA_DIR: ${directory} is in a file system of the kernel; name a directory on a disk`];
 }
 
 /** With one of the two the server would silently run without TLS. */
