@@ -12,8 +12,8 @@ import {
 import { type Answer, QueueModel } from './queue-model.js';
 
 /** `QUEUE_RUNS=100 npx jest test/commands/queue-properties` has thousands of conversations. */
-const RUNS = Number(process.env.QUEUE_RUNS ?? 3);
-const DEVICES = 32;
+const RUNS = Number(process.env.QUEUE_RUNS ?? 2);
+const DEVICES = 24;
 const STEPS = 12;
 
 type Step =
