@@ -16,7 +16,7 @@ import type { ReportHandler } from './reports/report-handler.js';
 
 /**
  * The handlers of reports. To add one: a file in `handlers/` and a line here. If it fills a table, add
- * the table to InventoryTable in `db/devices/inventory-repository.ts`; add the captured report to
+ * the table to `db/devices/inventory-merge.ts`; add the captured report to
  * `test/mdm/expected-reports.ts`. Commands without a handler are sent and their reports stored too.
  */
 const HANDLERS: readonly ReportHandler[] = [

@@ -19,7 +19,12 @@ const FAULTS: Record<string, () => AppError> = {
     new AppError('headers_too_large', 431, 'the URL and the headers are too large together'),
   HPE_CHUNK_EXTENSIONS_OVERFLOW: () =>
     new AppError('payload_too_large', 413, 'the chunk extensions are too large'),
-  HPE_INVALID_METHOD: () => new AppError('bad_request', 400, 'the method is none of HTTP'),
+  HPE_INVALID_METHOD: () =>
+    new AppError(
+      'bad_request',
+      400,
+      'the method is unknown: use GET, POST, PATCH or DELETE, and PUT at /mdm',
+    ),
   ERR_HTTP_REQUEST_TIMEOUT: () =>
     new AppError('bad_request', 408, 'the request did not arrive in time'),
 };

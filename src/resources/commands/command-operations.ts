@@ -42,7 +42,7 @@ export function requireRights(
   { requestType, parameters }: RequestedCommand,
 ): void {
   if (actor.role === 'admin' || !commands.requiresAdmin(requestType, parameters)) return;
-  throw new AppError('forbidden', 403, `${requestType} like this needs the role admin`);
+  throw new AppError('forbidden', 403, `${requestType} with these parameters needs the role admin`);
 }
 
 export async function createCommand(

@@ -92,8 +92,16 @@ describe('a request that cannot be read', () => {
   });
 
   it.each([
-    ['no HTTP', 'what is this\r\n\r\n', 'the method is none of HTTP'],
-    ['an unknown method', `FETCH / ${HEAD}\r\n`, 'the method is none of HTTP'],
+    [
+      'no HTTP',
+      'what is this\r\n\r\n',
+      'the method is unknown: use GET, POST, PATCH or DELETE, and PUT at /mdm',
+    ],
+    [
+      'an unknown method',
+      `FETCH / ${HEAD}\r\n`,
+      'the method is unknown: use GET, POST, PATCH or DELETE, and PUT at /mdm',
+    ],
     ['a malformed header', `GET / ${HEAD}a b: c\r\n\r\n`, 'the request is not valid HTTP'],
     ['two lengths', `POST / ${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, undefined],
     ['a tunnel', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'this server is no proxy'],
