@@ -48,6 +48,12 @@ export interface SecretTarget {
   pin_required_for_erase_device: boolean | null;
 }
 
+interface Incomplete {
+  target: SecretTarget;
+  requestType: string;
+  parameters: JsonObject;
+}
+
 export interface CompletedCommand {
   parameters: JsonObject;
   /** To be stored in the transaction that queues the command. */
@@ -73,9 +79,9 @@ export function involvesSecret(requestType: string): boolean {
  */
 export async function completeSecrets(
   deps: RotationDeps,
-  command: { target: SecretTarget; requestType: string; parameters: JsonObject },
+  command: Incomplete,
 ): Promise<CompletedCommand> {
-  const { trx, box } = deps;
+  const { box } = deps;
   const { target, requestType } = command;
   if (!involvesSecret(requestType)) return { parameters: command.parameters };
   const deviceId = target.id;
@@ -91,7 +97,15 @@ export async function completeSecrets(
   }
   const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
   if (rule === undefined) return { parameters };
-  const { kind, sets, needs } = rule;
+  return completeByRule(deps, rule, { target, requestType, parameters });
+}
+
+async function completeByRule(
+  { trx, box }: RotationDeps,
+  { kind, sets, needs }: SecretRule,
+  { target, requestType, parameters }: Incomplete,
+): Promise<CompletedCommand> {
+  const deviceId = target.id;
   const complete = { ...parameters };
   if (needs !== undefined && complete[needs] === undefined) {
     const current = await currentSecret(trx, box, { deviceId, kind });

@@ -1,5 +1,3 @@
-import { secretLabel } from '../../db/devices/device-repository.js';
-import { escrowSecrets } from '../../db/devices/device-secrets.js';
 import { type RemovableTable, removeFromInventory } from '../../db/devices/inventory-merge.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
@@ -24,19 +22,6 @@ export const STATE_HANDLERS: readonly ReportHandler[] = [
   ]),
   removes('DeleteUser', 'UserName', [['local_users', 'user_name']]),
 ];
-
-/** The code that clears an Activation Lock which its user has switched on. */
-export const activationLockBypassCode: ReportHandler = {
-  requestType: 'ActivationLockBypassCode',
-  handle: oneByOne(async ({ deviceId, body }, { trx, seal, digest }) => {
-    const { ActivationLockBypassCode: code } = body;
-    if (typeof code !== 'string' || code === '') return;
-    const kind = 'activation_lock_bypass_code';
-    const [bytes, label] = [Buffer.from(code, 'utf8'), secretLabel(deviceId, kind)];
-    const [sealed, digested] = [seal(bytes, label), digest(bytes, label)];
-    await escrowSecrets(trx, [{ deviceId, kind, sealed, digest: digested }]);
-  }),
-};
 
 function sets(
   requestType: string,

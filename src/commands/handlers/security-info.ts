@@ -1,9 +1,9 @@
-import { secretLabel } from '../../db/devices/device-repository.js';
-import { escrowSecrets, type SecretKey, type SecretKind } from '../../db/devices/device-secrets.js';
+import type { SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
-import type { HandlerContext, ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
+import { escrow, escrowRecoveryKey, type ReportedSecret } from './reported-secrets.js';
 
 const SECURITY_COLUMNS: ColumnMap = {
   HardwareEncryptionCaps: ['hardware_encryption_caps', 'integer'],
@@ -68,48 +68,12 @@ function securityColumns(info: PlistDict): Record<string, unknown> {
   return columns;
 }
 
-interface ReportedSecret {
-  deviceId: number;
-  kind: SecretKind;
-  bytes: Buffer;
-}
-
 function readSecrets({ deviceId, info }: Answered): ReportedSecret[] {
   return Object.entries(ESCROWED).flatMap(([key, kind]) => {
     const value = info[key];
     const bytes = typeof value === 'string' ? Buffer.from(value, 'utf8') : value;
     return Buffer.isBuffer(bytes) && bytes.length > 0 ? [{ deviceId, kind, bytes }] : [];
   });
-}
-
-/** Returns those that are new: every SecurityInfo repeats the keys of the device. */
-async function escrow(
-  secrets: readonly ReportedSecret[],
-  { trx, seal, digest }: HandlerContext,
-): Promise<ReportedSecret[]> {
-  const sealed = secrets.map(({ deviceId, kind, bytes }) => {
-    const label = secretLabel(deviceId, kind);
-    return { deviceId, kind, sealed: seal(bytes, label), digest: digest(bytes, label) };
-  });
-  const keyOf = ({ deviceId, kind }: SecretKey) => secretLabel(deviceId, kind);
-  const added = new Set((await escrowSecrets(trx, sealed)).map(keyOf));
-  return secrets.filter((secret) => added.has(keyOf(secret)));
-}
-
-/**
- * Stores the FileVault recovery key that a CMS message holds. Returns false when it is encrypted to
- * another certificate than the server's.
- */
-export async function escrowRecoveryKey(
-  deviceId: number,
-  cms: Buffer,
-  context: HandlerContext,
-): Promise<boolean> {
-  const key = await context.openRecoveryKey(cms);
-  if (key === undefined) return false;
-  const bytes = Buffer.from(key, 'utf8');
-  await escrow([{ deviceId, kind: 'filevault_recovery_key', bytes }], context);
-  return true;
 }
 
 interface Answered {

@@ -1,4 +1,5 @@
 import { LAST_PRIORITY } from '../devices/command-repository.js';
+import { ELIGIBILITY_COLUMNS } from '../devices/device-repository.js';
 
 interface Channel {
   /** The additional parameter: its type for many reports and for one, and its name. */
@@ -33,19 +34,8 @@ const USER: Channel = {
 )`,
 };
 
-/** What `EligibilityFacts` has of a device. */
-const FACTS = [
-  'enrollment_type',
-  'enrollment_method',
-  'platform',
-  'os_version',
-  'is_supervised',
-  'enrolled_via_dep',
-  'is_multi_user',
-  'is_apple_silicon',
-];
-const FACT_COLUMNS = FACTS.map((name) => `d.${name}`).join(', ');
-const FACT_MEMBERS = FACTS.map((name) => `'${name}', l.${name}`).join(', ');
+const FACT_COLUMNS = ELIGIBILITY_COLUMNS.map((name) => `d.${name}`).join(', ');
+const FACT_MEMBERS = ELIGIBILITY_COLUMNS.map((name) => `'${name}', l.${name}`).join(', ');
 
 const NAMES = 'fingerprint, device_key, status, uuid, error_chain, result';
 

@@ -34,13 +34,8 @@ export interface DeviceTarget extends InventoryTarget, EligibilityFacts {
   pin_required_for_erase_device: boolean | null;
 }
 
-/** The columns of a DeviceTarget. */
-export const TARGET_COLUMNS = [
-  'id',
-  'udid',
-  'enrollment_id',
-  'enrollment_number',
-  'enrollment_state',
+/** The columns of EligibilityFacts, but for the id. */
+export const ELIGIBILITY_COLUMNS = [
   'enrollment_type',
   'enrollment_method',
   'platform',
@@ -49,6 +44,16 @@ export const TARGET_COLUMNS = [
   'enrolled_via_dep',
   'is_multi_user',
   'is_apple_silicon',
+] as const;
+
+/** The columns of a DeviceTarget. */
+export const TARGET_COLUMNS = [
+  'id',
+  'udid',
+  'enrollment_id',
+  'enrollment_number',
+  'enrollment_state',
+  ...ELIGIBILITY_COLUMNS,
   'pin_required_for_device_lock',
   'pin_required_for_erase_device',
 ] as const;

@@ -1,0 +1,64 @@
+import { secretLabel } from '../../db/devices/device-repository.js';
+import { escrowSecrets, type SecretKey, type SecretKind } from '../../db/devices/device-secrets.js';
+import { dictAt } from '../reports/report-columns.js';
+import { type HandlerContext, oneByOne, type ReportHandler } from '../reports/report-handler.js';
+
+export interface ReportedSecret {
+  deviceId: number;
+  kind: SecretKind;
+  bytes: Buffer;
+}
+
+/** Stores what devices reported. Returns those that are new: devices repeat what they have. */
+export async function escrow(
+  secrets: readonly ReportedSecret[],
+  { trx, seal, digest }: HandlerContext,
+): Promise<ReportedSecret[]> {
+  const sealed = secrets.map(({ deviceId, kind, bytes }) => {
+    const label = secretLabel(deviceId, kind);
+    return { deviceId, kind, sealed: seal(bytes, label), digest: digest(bytes, label) };
+  });
+  const keyOf = ({ deviceId, kind }: SecretKey) => secretLabel(deviceId, kind);
+  const added = new Set((await escrowSecrets(trx, sealed)).map(keyOf));
+  return secrets.filter((secret) => added.has(keyOf(secret)));
+}
+
+/**
+ * Stores the FileVault recovery key that a CMS message holds. Returns false when it is encrypted to
+ * another certificate than the server's.
+ */
+export async function escrowRecoveryKey(
+  deviceId: number,
+  cms: Buffer,
+  context: HandlerContext,
+): Promise<boolean> {
+  const key = await context.openRecoveryKey(cms);
+  if (key === undefined) return false;
+  const bytes = Buffer.from(key, 'utf8');
+  await escrow([{ deviceId, kind: 'filevault_recovery_key', bytes }], context);
+  return true;
+}
+
+/** The new recovery key, encrypted to the certificate that the command named. */
+export const rotateFileVaultKey: ReportHandler = {
+  requestType: 'RotateFileVaultKey',
+  handle: oneByOne(async (report, context) => {
+    const { deviceId, body } = report;
+    const cms = dictAt(body, 'RotateResult')?.EncryptedNewRecoveryKey;
+    if (!Buffer.isBuffer(cms) || cms.length === 0) return;
+    if (await escrowRecoveryKey(deviceId, cms, context)) return;
+    const message = 'the new recovery key is encrypted to another certificate than the server’s';
+    context.warn(report, { deviceId }, message);
+  }),
+};
+
+/** The code that clears an Activation Lock which its user has switched on. */
+export const activationLockBypassCode: ReportHandler = {
+  requestType: 'ActivationLockBypassCode',
+  handle: oneByOne(async ({ deviceId, body }, context) => {
+    const { ActivationLockBypassCode: code } = body;
+    if (typeof code !== 'string' || code === '') return;
+    const bytes = Buffer.from(code, 'utf8');
+    await escrow([{ deviceId, kind: 'activation_lock_bypass_code', bytes }], context);
+  }),
+};
