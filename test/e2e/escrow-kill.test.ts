@@ -47,7 +47,7 @@ describe('kill -9 between the request for a PIN and its device', () => {
     for (const pid of processesOf(dataDir)) process.kill(pid, 'SIGKILL');
 
     api = await startServer();
-    const path = `/devices/${deviceId}/secrets?include=command&page[size]=100`;
+    const path = `/devices/${deviceId}/secrets?filter[kind]=device_lock_pin&include=command&page[size]=100`;
     const secrets = (await api.call(path)).list as Secret[];
     const commands = (await api.call('/commands?filter[request_type]=DeviceLock&page[size]=100'))
       .list;
