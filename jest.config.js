@@ -16,11 +16,12 @@ const MODULES_ONLY = ['openid-client', 'oauth4webapi', 'jose'].join('|');
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --max-semi-space-size=64`.trim();
 
 // Workers inherit this. More of them than cores leave V8's helper threads nothing to run on: collecting
-// in the main thread takes less time in all.
-process.execArgv.push('--single-threaded-gc');
+// in the main thread takes less time in all. And most code runs a few times only: machine code for it
+// would cost more than it saves.
+process.execArgv.push('--single-threaded-gc', '--interrupt-budget=1000000');
 
 module.exports = {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/test/helpers/worker-environment.js',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   transform: {
     '^.+\\.ts$': swc('typescript'),
@@ -38,8 +39,7 @@ module.exports = {
   setupFilesAfterEnv: ['<rootDir>/test/helpers/let-go.ts'],
   runtime: '<rootDir>/test/helpers/shared-modules.js',
   testSequencer: '<rootDir>/test/helpers/slow-first.js',
-  // Tests wait for other processes a third of the time; with three workers two cores are busy. A
-  // fourth saves nothing and makes those late that measure time.
-  maxWorkers: 3,
+  // Tests wait for other processes and for sockets half of the time: four workers keep two cores busy.
+  maxWorkers: 4,
   testTimeout: 30000,
 };

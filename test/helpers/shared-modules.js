@@ -1,10 +1,12 @@
-// Loads the sources, and the packages that they run on, once in each worker. Jest would load them anew
-// for each test file, which took half of the time of all tests. No test replaces a module, and no module
-// keeps anything between two servers, so nothing is lost by it.
-const { existsSync, readFileSync } = require('node:fs');
+// Loads the sources, the packages that they run on and jest's own once in each worker. Jest would load
+// them anew for each test file, which took half of the time of all tests. No test replaces a module, and
+// no module keeps anything between two servers, so nothing is lost by it.
+const { existsSync } = require('node:fs');
 const Module = require('node:module');
 const { dirname, join, resolve, sep } = require('node:path');
+const { compileFunction } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
+const { WorkerEnvironment } = require('./worker-environment.js');
 
 const SRC = join(__dirname, '..', '..', 'src') + sep;
 
@@ -13,16 +15,6 @@ const SHARED_PACKAGES = new Set([
   ...['express', 'knex', 'pg', 'zod', 'node-forge', 'graphile-worker', 'prom-client'],
   ...['multer', 'helmet', 'compression', 'cors', 'express-rate-limit', 'lru-cache', 'supertest'],
 ]);
-
-/** What jest gives a test file of its own, and must be the same for it and for the sources. */
-const SHARED_GLOBALS = [
-  ...['Date', 'Map', 'Set', 'Promise', 'Error', 'AggregateError', 'RangeError', 'SyntaxError'],
-  'TypeError',
-];
-
-/** A test file that turns the clock, changes its environment or spies on a class loads its own. */
-const NEEDS_OWN_SOURCES =
-  /useFakeTimers|helpers\/clock|spyOn\((?:[A-Z]|global)|process\.env\.\w+ = /;
 
 /**
  * Where jest keeps which test runs. Its own storage follows each promise, which costs Node 20 a tenth of
@@ -66,17 +58,50 @@ function sourceOf(from, request) {
   return path.startsWith(SRC) && existsSync(path) ? path : undefined;
 }
 
+/** Helpers of tests and jest's runner keep things for one file: they run anew, compiled once. */
+const compiled = new Map();
+const transformed = new Map();
+
+/** A test file is of no more use when it is over. */
+const isTestFile = (filename) => filename.endsWith('.test.ts');
+
+function compileOnce(parameters) {
+  return (source, filename) => {
+    if (isTestFile(filename)) return compileFunction(source, parameters, { filename });
+    if (!compiled.has(filename))
+      compiled.set(filename, compileFunction(source, parameters, { filename }));
+    return compiled.get(filename);
+  };
+}
+
+function transformOnce(cache) {
+  const transform = cache.transform.bind(cache);
+  return (filename, options) => {
+    if (isTestFile(filename)) return transform(filename, options);
+    if (!transformed.has(filename)) {
+      const code = transform(filename, options);
+      transformed.set(filename, { code, map: cache.sourceMaps.get(filename) });
+    }
+    const { code, map } = transformed.get(filename);
+    if (map !== undefined) cache.sourceMaps.set(filename, map);
+    return code;
+  };
+}
+
 module.exports = class SharedModules extends Runtime {
   constructor(config, environment, ...rest) {
     super(config, environment, ...rest);
     newest = this;
-    this.isSharing = !NEEDS_OWN_SOURCES.test(readFileSync(this._testPath, 'utf8'));
+    this.isSharing = environment instanceof WorkerEnvironment;
     if (!this.isSharing) return;
-    for (const name of SHARED_GLOBALS) environment.global[name] = globalThis[name];
+    this.executor.compile = compileOnce(this.executor.injectedModuleParameters);
+    this.transformCache.transform = transformOnce(this.transformCache);
   }
 
   requireInternalModule(from, to) {
     if (to === 'node:async_hooks') return { AsyncLocalStorage: CurrentTest };
+    if (this.isSharing && to !== undefined && !to.startsWith('.'))
+      return Module.createRequire(from)(to);
     return super.requireInternalModule(from, to);
   }
 
