@@ -2,7 +2,15 @@ import request from 'supertest';
 import type { ResourceDefinition } from '../src/jsonapi/definition/definition.js';
 import { filterCases, type Resource, sorted } from './conformance/expectations.js';
 import { ROWS, sampleDocument } from './conformance/samples.js';
-import { createWorld, MEDIA_TYPE, NAMED, one, visible, type World } from './conformance/world.js';
+import {
+  createWorld,
+  KEPT_OPEN,
+  MEDIA_TYPE,
+  NAMED,
+  one,
+  visible,
+  type World,
+} from './conformance/world.js';
 import type { TestApi } from './jsonapi/test-api.js';
 
 let world: World;
@@ -51,7 +59,7 @@ describe.each(NAMED)('the collection of %s', (_type, definition) => {
     const seen: number[] = [];
     let next: string | null = `/api/v1${path}?page[size]=2`;
     while (next !== null) {
-      const { body }: request.Response = await request(api.app).get(next);
+      const { body }: request.Response = await request(api.app).get(next).agent(KEPT_OPEN);
       seen.push(...body.data.map((row: Resource) => row.id));
       expect(body.meta.total).toBe(expected.length);
       next = body.links.next;
@@ -65,7 +73,7 @@ describe.each(NAMED)('the collection of %s', (_type, definition) => {
       const pages: number[][] = [];
       let link: string | null = `/api/v1${path}?page[size]=3&${start}=`;
       while (link !== null) {
-        const { body }: request.Response = await request(api.app).get(link);
+        const { body }: request.Response = await request(api.app).get(link).agent(KEPT_OPEN);
         pages.push(body.data.map((row: Resource) => row.id));
         expect(body.meta.total).toBe(expected.length);
         link = body.links[direction];
@@ -216,7 +224,9 @@ describe.each(NAMED)('the collection of %s', (_type, definition) => {
     ['filter[id]=abc', 'filter[id]'],
     ['nonsense=1', 'nonsense'],
   ])('refuses ?%s with 400', async (query, parameter) => {
-    const response = await request(api.app).get(`/api/v1${path}?${encodeURI(query)}`);
+    const response = await request(api.app)
+      .get(`/api/v1${path}?${encodeURI(query)}`)
+      .agent(KEPT_OPEN);
     expect(response.status).toBe(400);
     expect(response.headers['content-type']).toBe(MEDIA_TYPE);
     expect(response.body.errors[0]).toMatchObject({

@@ -8,6 +8,7 @@ import {
 } from '../../src/pki/authority/authority.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { createTestDatabase } from '../helpers/database.js';
+import { storePreparedAuthority } from '../helpers/prepared-authority.js';
 import { capturingLogger } from '../http/log-lines.js';
 
 describe('muster ca', () => {
@@ -20,6 +21,7 @@ describe('muster ca', () => {
 
   beforeAll(async () => {
     test = await createTestDatabase();
+    await storePreparedAuthority(test.db, box);
     first = await ensureCertificateAuthority({ db: test.db, box, logger });
   });
   afterAll(() => test.drop());
@@ -64,6 +66,7 @@ describe('muster ca', () => {
     ]);
     await test.db.knex('certificates').delete();
     await test.db.knex('rsa_private_keys').delete();
+    await storePreparedAuthority(test.db, box);
     first = await ensureCertificateAuthority({ db: test.db, box, logger });
   });
 

@@ -30,6 +30,7 @@ import { loadMasterKey } from '../../src/pki/master-key/master-key-source.js';
 import { serve } from '../../src/server/main.js';
 import { killChildren, startMuster } from '../helpers/child-process.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { storePreparedAuthority } from '../helpers/prepared-authority.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { capturingLogger } from '../http/log-lines.js';
 
@@ -65,6 +66,7 @@ function io(masterKey?: Buffer) {
 /** The first start of a server, whose key is in a file unless it is given. */
 async function begin(configured?: Buffer): Promise<SecretBox> {
   const box = new SecretBox(await load(configured));
+  await storePreparedAuthority(test.db, box);
   await createCertificateAuthorities({ db: test.db, box, logger });
   return box;
 }

@@ -1,3 +1,4 @@
+import { Agent } from 'node:http';
 import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
@@ -11,6 +12,8 @@ import { ownersOf, seed } from './samples.js';
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
 export const ALL = DEFINITIONS as ResourceDefinition[];
+/** A connection for each of thousands of requests would take as long as the requests. */
+export const KEPT_OPEN = new Agent({ keepAlive: true });
 export const NAMED = ALL.map((definition): [string, ResourceDefinition] => [
   definition.type,
   definition,
@@ -44,7 +47,7 @@ export async function createWorld(): Promise<World> {
   };
   for (const definition of ALL) await seedAfterOwners(definition);
   const get: World['get'] = (path, query = {}) =>
-    request(api.app).get(`/api/v1${path}`).query(query).set('Accept', MEDIA_TYPE);
+    request(api.app).get(`/api/v1${path}`).agent(KEPT_OPEN).query(query).set('Accept', MEDIA_TYPE);
   const listAll = async (definition: ResourceDefinition) => {
     const response = await get(definition.path, { 'page[size]': '1000' });
     expect(response.body).toMatchObject({ jsonapi: { version: '1.0' } });

@@ -74,8 +74,8 @@ const KINDS: Record<string, Kind> = {
   ),
   '/ca_certificates': certificates(),
   '/certificate_signing_requests': {
-    ...{ role: 'admin', type: 'certificate_signing_requests', change: { purpose: 'mdm.pushcert' } },
-    attributes: () => ({ subject: `CN=${name()}`, purpose: 'mdm.webcrt' }),
+    ...{ role: 'admin', type: 'certificate_signing_requests', change: { purpose: 'mdm.encrypt' } },
+    attributes: () => ({ subject: `CN=${name()}`, purpose: 'mdm.webcrt', key_type: 'EC' }),
   },
   '/certificates': certificates(),
   '/commands': {

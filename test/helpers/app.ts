@@ -7,7 +7,6 @@ import request from 'supertest';
 import { type Config, loadConfig } from '../../src/config/config.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import type { Database } from '../../src/db/connection/database.js';
-import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import type { BodyLimits } from '../../src/http/bodies/body-reader.js';
 import { drain, listen } from '../../src/http/server/listen.js';
 import { createHttpServer } from '../../src/http/server/server.js';
@@ -15,12 +14,11 @@ import {
   type CertificateAuthority,
   ensureCertificateAuthority,
 } from '../../src/pki/authority/authority.js';
-import { storeNewAuthority } from '../../src/pki/authority/stored-authority.js';
 import { type Container, createContainer } from '../../src/server/container.js';
 import { capturingLogger, type LogLine } from '../http/log-lines.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { PASSWORD_COST } from './password-cost.js';
-import { preparedKeys } from './prepared-keys.js';
+import { storePreparedAuthority } from './prepared-authority.js';
 
 export const MASTER_KEY = Buffer.alloc(32, 7);
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
@@ -92,12 +90,6 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
       await database.drop();
     },
   };
-}
-
-/** The CA that the product would make here, with a prepared key. */
-async function storePreparedAuthority(db: Database, box: SecretBox): Promise<void> {
-  const keys = await preparedKeys('authority');
-  await inTransaction(db, (trx) => storeNewAuthority(trx, box, { keys, now: new Date() }));
 }
 
 function testConfig(env: Record<string, string>): Config {

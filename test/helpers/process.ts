@@ -57,7 +57,7 @@ function environment({ dataDir, env = {} }: RunOptions): Record<string, string> 
 }
 
 function commandLine(args: string[], npm: boolean): [string, string[]] {
-  if (!npm) return [process.execPath, ['--enable-source-maps', ENTRY, ...args]];
+  if (!npm) return [process.execPath, [ENTRY, ...args]];
   const [script = 'start', ...rest] = args;
   if (script === 'serve') return ['npm', ['start']];
   const own = ['simulate', 'migrate'].includes(script);

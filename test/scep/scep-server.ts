@@ -17,6 +17,7 @@ import { createTrust, type Trust } from '../../src/pki/trust/trust.js';
 import { createScepRouter } from '../../src/scep/router.js';
 import type { Identity } from '../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
+import { storePreparedAuthority } from '../helpers/prepared-authority.js';
 import {
   buildPkcsReq,
   type CertRep,
@@ -49,6 +50,7 @@ export async function startScepServer({ identityGrace = 0 } = {}): Promise<ScepS
   const { db } = database;
   const { logger, lines, text } = capturingLogger();
   const box = new SecretBox(randomBytes(32));
+  await storePreparedAuthority(db, box);
   const authorities = await createCertificateAuthorities({ db, box, logger });
   const authority = authorities.current;
   const trust = await createTrust({ db, identityGrace });

@@ -11,10 +11,11 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../../../src/pki/authority/authorities.js';
-import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/stored-authority.js';
+import { rotateAuthority } from '../../../src/pki/authority/stored-authority.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../../../src/pki/certificates/stored-keys.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { storePreparedAuthority } from '../../helpers/prepared-authority.js';
 import { nextKeys } from '../../helpers/prepared-keys.js';
 import {
   readAuthorityInfoAccess,
@@ -48,11 +49,12 @@ describe('the certificate authorities made here', () => {
     for (const table of ['certificates', 'rsa_private_keys', 'server_settings']) {
       await database.db.knex(table).delete();
     }
+    await storePreparedAuthority(database.db, box);
     authorities = await createCertificateAuthorities({ db: database.db, box, logger, publicUrl });
   });
 
   const rotate = async () => {
-    const made = await makeAuthorityKeys();
+    const made = await nextKeys();
     return await inTransaction(database.db, (trx) => rotateAuthority(trx, box, { keys: made }));
   };
   const namesOf = (list: readonly { certificate: { subject: string } }[]) =>

@@ -13,6 +13,7 @@ import { makeAuthorityKeys, rotateAuthority } from '../../../src/pki/authority/s
 import { createTrust } from '../../../src/pki/trust/trust.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { storePreparedAuthority } from '../../helpers/prepared-authority.js';
 import { nextKeys } from '../../helpers/prepared-keys.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
@@ -34,6 +35,7 @@ describe('the rotation of the certificate authority', () => {
   beforeEach(async () => {
     await database.db.knex('certificates').delete();
     await database.db.knex('rsa_private_keys').delete();
+    await storePreparedAuthority(database.db, box);
     authorities = await createCertificateAuthorities({
       db: database.db,
       box,
@@ -43,7 +45,7 @@ describe('the rotation of the certificate authority', () => {
   });
 
   async function rotate(bits: 2048 | 3072 | 4096 = 2048, db = database.db) {
-    const keys = await makeAuthorityKeys(bits);
+    const keys = bits === 2048 ? await nextKeys() : await makeAuthorityKeys(bits);
     return await inTransaction(db, (trx) => rotateAuthority(trx, box, { keys }));
   }
 

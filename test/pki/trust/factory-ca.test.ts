@@ -13,6 +13,7 @@ import {
   identityOf,
 } from '../../crypto/identities.js';
 import { createTestDatabase } from '../../helpers/database.js';
+import { storePreparedAuthority } from '../../helpers/prepared-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 const APPLE_ROOT_SHA256 = 'b0b1730ecbc7ff4505142c49f1295e6eda6bcaed7e2c68c5be91b5a11001f024';
@@ -44,6 +45,7 @@ describe('the factory certificates by which devices sign before they are enrolle
     const { db, drop } = await createTestDatabase();
     const { logger } = capturingLogger();
     const box = new SecretBox(randomBytes(32));
+    await storePreparedAuthority(db, box);
     const authority = await ensureCertificateAuthority({ db, box, logger });
     await drop();
     const { publicKey } = keys;

@@ -12,6 +12,7 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { createTrust, type Trust, type TrustSubject } from '../../../src/pki/trust/trust.js';
 import { asAuthority, ecIdentity, type Identity, identityOf } from '../../crypto/identities.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { storePreparedAuthority } from '../../helpers/prepared-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 
 const HOUR = 3_600_000;
@@ -30,6 +31,7 @@ describe('trust in a certificate that has expired', () => {
     database = await createTestDatabase();
     const { logger } = capturingLogger();
     const box = new SecretBox(randomBytes(32));
+    await storePreparedAuthority(database.db, box);
     authority = await ensureCertificateAuthority({ db: database.db, logger, box });
     own = { ...authority, publicKey: authority.certificate.publicKey };
     keys = await generateEcKeyPair();
