@@ -101,12 +101,13 @@ describe('judging a profile', () => {
   it('judges a hostile file in little time', () => {
     const numbers = Array.from({ length: 100_000 }, (_, index) => BigInt(index));
     const members = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));
-    const started = Date.now();
+    const started = process.cpuUsage();
     const { errors } = checkProfile(
       profile([payload(WIFI, { ...members, HESSID: 1n, NAIRealmNames: numbers })]),
     );
     expect(errors).toHaveLength(100_001);
-    expect(Date.now() - started).toBeLessThan(5_000);
+    // Processor time: others may hold the processors meanwhile.
+    expect(process.cpuUsage(started).user / 1_000).toBeLessThan(5_000);
   });
 });
 
