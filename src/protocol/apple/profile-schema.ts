@@ -23,7 +23,11 @@ const CONSENT: SchemaKey = {
   type: 'dictionary',
   subkeys: [{ key: 'ANY', type: 'string' }],
 };
-const topLevel = [CONSENT, ...keysOf('TopLevel').filter(({ key }) => key !== CONSENT.key)];
+/** The keys around the payloads, and `PayloadContent`. */
+export const topLevelKeys = [
+  CONSENT,
+  ...keysOf('TopLevel').filter(({ key }) => key !== CONSENT.key),
+];
 
 /**
  * Required by the schema, and yet missing in many profiles that devices accept: they set the other
@@ -47,6 +51,12 @@ export function isKnownPayloadType(type: string): boolean {
   return byType.has(type) && !NO_PAYLOADS.includes(type);
 }
 
+/** The keys of every kind of payload with this type; none for an unknown type. */
+export function payloadKinds(type: string): SchemaKey[][] {
+  if (!isKnownPayloadType(type)) return [];
+  return (byType.get(type) ?? []).map(({ keys = [] }) => [...keys, ...common]);
+}
+
 /**
  * Checks a payload against Apple's schema; nothing is found for an unknown type. Errors are wrong
  * types and values, and required keys missing from the payload itself: what is required further
@@ -54,9 +64,8 @@ export function isKnownPayloadType(type: string): boolean {
  * a type, the one that fits best counts.
  */
 export function checkPayload(type: string, payload: PlistDict): PayloadFinding[] {
-  if (!isKnownPayloadType(type)) return [];
-  const kinds = (byType.get(type) ?? []).map(({ keys = [] }) =>
-    checkKeys([...keys, ...common], payload, '').map((fault) => findingOf(fault, type)),
+  const kinds = payloadKinds(type).map((keys) =>
+    checkKeys(keys, payload, '').map((fault) => findingOf(fault, type)),
   );
   const [best = []] = kinds.toSorted((one, other) => errorsIn(one) - errorsIn(other));
   // A key that one of the kinds knows is no unknown key.
@@ -66,7 +75,7 @@ export function checkPayload(type: string, payload: PlistDict): PayloadFinding[]
 
 /** Checks the keys around the payloads; the caller checks `PayloadContent`. */
 export function checkProfileKeys(profile: PlistDict): PayloadFinding[] {
-  return checkKeys(topLevel, { ...profile, PayloadContent: [] }, '').map((fault) =>
+  return checkKeys(topLevelKeys, { ...profile, PayloadContent: [] }, '').map((fault) =>
     findingOf(fault, 'TopLevel'),
   );
 }
