@@ -61,7 +61,9 @@ const MDM_PAYLOAD = '<string>com.apple.mdm</string>';
 
 /** A secret of one device (unlock token, password, PIN) must never be sent to another. */
 function secretFault(box: SecretBox, command: CommandRow): CommandFault | undefined {
-  const { Payload: profile, ...parameters } = readParameters(box, command);
+  const { payload } = command;
+  if (payload === null) return undefined;
+  const { Payload: profile, ...parameters } = readParameters(box, { ...command, payload });
   // Of all profiles only the one that renews an identity is made for one device.
   const isForOneDevice = Buffer.isBuffer(profile) && profile.includes(MDM_PAYLOAD);
   if (!isForOneDevice && !hasSecrets(parameters)) return undefined;

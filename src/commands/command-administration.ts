@@ -188,7 +188,7 @@ export class CommandAdministration {
   }
 
   presentParameters(
-    row: { uuid: string; request_type: string; payload: Buffer },
+    row: { uuid: string; request_type: string; plist: Buffer },
     reader: Reader,
   ): JsonObject {
     return presentParameters(this.box, row, reader);

@@ -1,6 +1,8 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { PreparedCommand } from '../db/device-path/token-update.js';
+import type { SharedPayload } from '../db/devices/shared-payloads.js';
 import { type ErrorDetail, validationError } from '../errors.js';
 import { hasSecrets, jsonToPlist } from '../protocol/apple/command-schema.js';
 import {
@@ -9,37 +11,98 @@ import {
   type PlistDict,
   parsePlistDict,
 } from '../protocol/plist/plist.js';
+import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
 
-/** The plist of a command as it is sent; sealed when a parameter is a secret. */
-export function buildPayload(
-  box: SecretBox,
-  command: { uuid: string; requestType: string; parameters: PlistDict },
-): Buffer {
-  const { uuid, requestType, parameters } = command;
-  const plist = buildPlist({
-    Command: { ...parameters, RequestType: requestType },
-    CommandUUID: uuid,
-  });
-  return hasSecrets(parameters) ? box.seal(plist, labelOf(uuid, 'payload')) : plist;
+/** Stands in stored bodies for the CommandUUID, which is the last value of the plist. */
+const NO_UUID = '00000000-0000-0000-0000-000000000000';
+/** Below, a reference and a row of its own would save nothing. */
+const LEAST_SHARED = 1024;
+
+/** The verdicts on profiles that were seen lately, by their SHA-256. */
+const plainProfiles = new LRUCache<string, boolean>({ max: 1000 });
+
+interface CommandContent {
+  uuid: string;
+  requestType: string;
+  parameters: PlistDict;
 }
 
-/** A command under a new CommandUUID, ready for the queue. */
+/** What is stored of a command: bytes of its own, or a body that equal commands share. */
+export type StoredPayload =
+  | { payload: Buffer; shared?: undefined }
+  | { payload: null; shared: SharedPayload };
+
+/** The payload to store; shared if it is long enough and certain to hold no secret. */
+export function storablePayload(
+  box: SecretBox,
+  command: CommandContent,
+  { mayShare }: { mayShare: boolean },
+): StoredPayload {
+  const body = bodyOf(command);
+  if (!mayShare || body.length < LEAST_SHARED || !isShareable(command.parameters)) {
+    return { payload: ownPayload(box, command, body) };
+  }
+  const sha256 = createHash('sha256').update(body).digest();
+  return { payload: null, shared: { sha256, body } };
+}
+
+/** A command under a new CommandUUID, ready for the queue; its payload is not shared. */
 export function prepareCommand(
   box: SecretBox,
   requestType: string,
   parameters: PlistDict,
 ): PreparedCommand {
-  const uuid = randomUUID();
-  return { uuid, requestType, payload: buildPayload(box, { uuid, requestType, parameters }) };
+  const command = { uuid: randomUUID(), requestType, parameters };
+  const payload = ownPayload(box, command, bodyOf(command));
+  return { uuid: command.uuid, requestType, payload };
 }
 
-/** The plist that is sent to the device. */
-export function openPayload(box: SecretBox, command: { uuid: string; payload: Buffer }): Buffer {
-  const { uuid, payload } = command;
+/** Sealed when a parameter is a secret. */
+function ownPayload(box: SecretBox, { uuid, parameters }: CommandContent, body: Buffer): Buffer {
+  const plist = withUuid(body, uuid);
+  return hasSecrets(parameters) ? box.seal(plist, labelOf(uuid, 'payload')) : plist;
+}
+
+function bodyOf({ requestType, parameters }: CommandContent): Buffer {
+  return buildPlist({
+    Command: { ...parameters, RequestType: requestType },
+    CommandUUID: NO_UUID,
+  });
+}
+
+/** A copy of the body with the CommandUUID. */
+function withUuid(body: Buffer, uuid: string): Buffer {
+  const plist = Buffer.from(body);
+  plist.write(uuid, plist.lastIndexOf(NO_UUID), 'latin1');
+  return plist;
+}
+
+/**
+ * A profile counts as a secret, unless it is certain to hold none. Anything else is shared if none of
+ * its keys names a secret, in which case it was never sealed.
+ */
+function isShareable({ Payload: profile, ...others }: PlistDict): boolean {
+  if (hasSecrets(others)) return false;
+  if (profile === undefined) return true;
+  if (!Buffer.isBuffer(profile)) return false;
+  const key = createHash('sha256').update(profile).digest('base64');
+  const known = plainProfiles.get(key);
+  if (known !== undefined) return known;
+  const isPlain = isPlainProfile(profile);
+  plainProfiles.set(key, isPlain);
+  return isPlain;
+}
+
+/** The plist that is sent to the device. `payload` is its own, or the body that it shares. */
+export function openPayload(
+  box: SecretBox,
+  { uuid, payload, isShared }: { uuid: string; payload: Buffer; isShared?: boolean },
+): Buffer {
+  if (isShared) return withUuid(payload, uuid);
   return SecretBox.isSealed(payload) ? box.open(payload, labelOf(uuid, 'payload')) : payload;
 }
 
-/** The Command dictionary of a stored payload, less RequestType. */
+/** The Command dictionary of a stored payload or shared body, less RequestType. */
 export function readParameters(
   box: SecretBox,
   command: { uuid: string; payload: Buffer },

@@ -17,10 +17,10 @@ export interface Reader {
 /** The parameters of a stored command as JSON, without what the reader may not see. */
 export function presentParameters(
   box: SecretBox,
-  row: { uuid: string; request_type: string; payload: Buffer },
+  row: { uuid: string; request_type: string; plist: Buffer },
   reader: Reader,
 ): JsonObject {
-  const parameters = readParameters(box, row);
+  const parameters = readParameters(box, { uuid: row.uuid, payload: row.plist });
   const { Payload: profile, ...others } = parameters;
   if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
     return presentPlist(parameters, reader);

@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Sql } from '../db/connection/statement-runner.js';
 import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import {
   type CommandRow,
+  commandValues,
   insertCommand,
   insertCommands,
   type NewCommand,
@@ -15,6 +18,7 @@ import {
   noteInventoryQueued,
 } from '../db/devices/device-repository.js';
 import { escrowOfCommand, type SealedSecret } from '../db/devices/device-secrets.js';
+import { type SharedPayload, storePayloadSql } from '../db/devices/shared-payloads.js';
 import {
   type PushRequestOptions,
   pushForCreated,
@@ -27,7 +31,7 @@ import type { PlistDict } from '../protocol/plist/plist.js';
 import { throwFaults } from './change-faults.js';
 import { isUserEnrollment, unenrolledFault } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
-import { prepareCommand } from './payload.js';
+import { prepareCommand, storablePayload } from './payload.js';
 
 /** An option that is left out has the column's default. */
 export interface QueueOptions {
@@ -52,6 +56,8 @@ export interface QueuedCommand {
 /** Values of a row of `commands`, a condition, and what else is stored if that holds. */
 export interface CommandPlan {
   values: Record<string, unknown>;
+  /** What reads of the row compute from what is stored. */
+  computed: Record<string, unknown>;
   guard: Sql;
   effects: Sql[];
   afterCommit: () => void;
@@ -73,11 +79,20 @@ const STILL_CONNECTED_MS = 10_000;
  * transaction.
  */
 export class CommandQueue {
+  /** Hashes of payloads that were stored lately: they are not sent to the database again. */
+  readonly #stored = new LRUCache<string, true>({ max: 1000 });
+  #sharesPayloads = true;
+
   /** @param wake called after each commit that made pushes due. */
   constructor(
     private readonly box: SecretBox,
     private readonly wake: () => void = () => undefined,
   ) {}
+
+  /** False while a process runs that cannot send shared payloads. */
+  sharePayloads(isOn: boolean): void {
+    this.#sharesPayloads = isOn;
+  }
 
   /** The device, if commands may be queued for it: 404 when unknown, 409 once it has unenrolled. */
   async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
@@ -89,12 +104,27 @@ export class CommandQueue {
 
   /** What `add` stores for the device itself, for a statement that is not yet sent. */
   plan(target: DeviceTarget, command: QueuedCommand): CommandPlan {
+    const row = this.toRow(target.id, command);
+    const { shared } = row;
     return {
-      values: { ...this.toRow(target.id, command) },
+      values: commandValues(row),
+      computed: { plist: shared?.body ?? row.payload },
       guard: guardOfTarget(target),
-      effects: [pushForCreated(target.id, { at: command.options?.after })],
-      afterCommit: this.wake,
+      effects: [
+        ...this.payloadEffects(shared),
+        pushForCreated(target.id, { at: command.options?.after }),
+      ],
+      afterCommit: () => {
+        if (shared !== undefined) this.#stored.set(keyOf(shared), true);
+        this.wake();
+      },
     };
+  }
+
+  /** One that was removed meanwhile is missed by the foreign key, and `add` stores it again. */
+  private payloadEffects(shared: SharedPayload | undefined): Sql[] {
+    if (shared === undefined || this.#stored.has(keyOf(shared))) return [];
+    return [storePayloadSql(shared)];
   }
 
   /** Queues one command whose parameters are already plist values. Returns its id. */
@@ -180,12 +210,16 @@ export class CommandQueue {
     const { userId, requestType, parameters, isForced, options = {} } = command;
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
-    const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
+    const uuid = randomUUID();
     return {
       uuid,
       device_id: deviceId,
       request_type: requestType,
-      payload,
+      ...storablePayload(
+        this.box,
+        { uuid, requestType, parameters },
+        { mayShare: this.#sharesPayloads },
+      ),
       device_user_id: userId ?? null,
       is_forced: isForced,
       after: options.after,
@@ -201,6 +235,10 @@ export class CommandQueue {
       return { uuid, device_id: id, request_type: requestType, payload };
     });
   }
+}
+
+function keyOf({ sha256 }: SharedPayload): string {
+  return sha256.toString('base64');
 }
 
 function idsOf(targets: readonly InventoryTarget[]): number[] {

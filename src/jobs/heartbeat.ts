@@ -20,6 +20,8 @@ export interface HeartbeatDeps {
   logger: Logger;
   /** Why this process cannot push now. */
   pushFailure?: (() => PushFailure | null) | undefined;
+  /** Called after each heartbeat. */
+  onBeat?: ((beat: { allReadSharedPayloads: boolean }) => void) | undefined;
   intervalMs?: number | undefined;
   /** A process without a heartbeat for so long counts as dead. */
   silentMs?: number | undefined;
@@ -78,9 +80,9 @@ export class Heartbeat {
     });
   }
 
-  #beat(): Promise<void> {
-    const { db, role, version, pushFailure } = this.#deps;
-    return recordBeat(db, {
+  async #beat(): Promise<void> {
+    const { db, role, version, pushFailure, onBeat } = this.#deps;
+    const allReadSharedPayloads = await recordBeat(db, {
       id: this.processId,
       role,
       hostname: hostname(),
@@ -89,6 +91,7 @@ export class Heartbeat {
       workerPool: this.#workerPool,
       pushFailure: pushFailure?.() ?? null,
     });
+    onBeat?.({ allReadSharedPayloads });
   }
 }
 

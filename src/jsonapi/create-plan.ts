@@ -8,6 +8,8 @@ export interface StatementPart {
 export interface CreatePlan {
   /** Column values of the row; a column that is left out or undefined has its default. */
   values: Record<string, unknown>;
+  /** Values of names that reads of the row compute and no insert can set. */
+  computed?: Record<string, unknown> | undefined;
   /**
    * Selects one row while everything that the plan relies on holds, such as the related resources, and
    * locks that until the commit. Without a row nothing is stored.

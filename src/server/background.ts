@@ -1,7 +1,7 @@
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
-import { Heartbeat } from '../jobs/heartbeat.js';
+import { Heartbeat, type HeartbeatDeps } from '../jobs/heartbeat.js';
 import { JobRunner } from '../jobs/job-runner.js';
 import type { OnFinish } from '../jobs/run-task.js';
 import type { Task } from '../jobs/task.js';
@@ -19,6 +19,7 @@ export interface BackgroundDeps {
   push: PushService;
   tasks: Task[];
   onFinish: OnFinish;
+  onBeat: HeartbeatDeps['onBeat'];
   /** The certificate of TLS_CERT_FILE. */
   tlsFile: () => FileCertificate | undefined;
 }
@@ -33,10 +34,10 @@ export interface Background {
 
 /** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
 export function createBackground(deps: BackgroundDeps): Background {
-  const { config, db, logger, version, changes, push, tasks, onFinish, tlsFile } = deps;
+  const { config, db, logger, version, changes, push, tasks, onFinish, onBeat, tlsFile } = deps;
   const { role } = config;
   const pushFailure = () => push.failure;
-  const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure });
+  const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure, onBeat });
   push.onFailureChange(() => heartbeat.hurry());
   const runner =
     role === 'web' ? undefined : new JobRunner({ db, tasks, logger, heartbeat, onFinish });

@@ -246,6 +246,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       ...dep.tasks,
     ],
     onFinish: metrics.observeJob,
+    onBeat: ({ allReadSharedPayloads }) => queue.sharePayloads(allReadSharedPayloads),
     tlsFile,
   });
   let starting = Promise.resolve();

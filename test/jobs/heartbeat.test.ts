@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import type { PushFailure } from '../../src/db/processes/process-repository.js';
@@ -105,6 +107,7 @@ describe('the row of a process', () => {
       version: '1.2.3',
       worker_pool: null,
       push_trouble: null,
+      reads_shared_payloads: true,
       push_trouble_since: null,
       started_at: row.started_at,
       seen_at: row.seen_at,
@@ -113,6 +116,27 @@ describe('the row of a process', () => {
     expect((await processes())[0].started_at).toEqual(row.started_at);
     await heart.stop();
     expect(await processes()).toEqual([]);
+  });
+
+  it('says whether all processes of the last minute can send shared payloads', async () => {
+    const beats: boolean[] = [];
+    const heart = await startHeartbeat({
+      onBeat: ({ allReadSharedPayloads }) => beats.push(allReadSharedPayloads),
+      intervalMs: 60_000,
+    });
+    const former = { id: randomUUID(), role: 'web', hostname: 'a', pid: 1, version: '0.9' };
+    await db.knex('server_processes').insert(former);
+    const beat = async () => {
+      const count = beats.length;
+      heart.hurry();
+      while (beats.length === count) await sleep(5);
+      return beats.at(-1);
+    };
+    expect([beats, await beat()]).toEqual([[true, false], false]);
+    const seen_at = db.knex.raw("now() - interval '61 seconds'");
+    await db.knex('server_processes').where({ id: former.id }).update({ seen_at });
+    expect(await beat()).toBe(true);
+    await db.knex('server_processes').where({ id: former.id }).delete();
   });
 
   it('names its pool of workers at once', async () => {

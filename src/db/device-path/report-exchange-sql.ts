@@ -24,7 +24,7 @@ const DEVICE: Channel = {
 };
 
 const USER: Channel = {
-  parameter: { many: ', $8::text[]', one: ', $8::text', name: ', user_key' },
+  parameter: { many: ', $9::text[]', one: ', $9::text', name: ', user_key' },
   columns: ', u.id as user_id, u.is_enrolled as is_user_enrolled',
   join: `left join device_users u on u.device_id = d.id and lower(u.user_key) = lower(q.user_key)`,
   isOwn: (c) => `${c}.device_user_id = l.user_id`,
@@ -108,17 +108,20 @@ with sender as (
     status = 'Sent', sent_at = now(), attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
   from next n join live l using (ord)
   where c.id = n.id and not n.exhausted
-  returning n.ord, c.uuid, c.payload, c.request_type, c.is_forced,
+  returning n.ord, c.uuid, c.payload, c.payload_sha256, c.request_type, c.is_forced,
     json_build_object('id', l.device_id, ${FACT_MEMBERS}) as facts
 )${more}
 select sender.pin_state, sender.device_id, sender.enrollment_state, sender.is_same_device,
   reported.id as reported_id, reported.request_type as reported_type, reported.needs_handling,
   sent.uuid as next_uuid, sent.payload as next_payload, sent.request_type as next_type,
+  sent.payload_sha256 as next_sha256,
+  case when p.sha256 <> all($8::bytea[]) then p.body end as next_body,
   sent.is_forced as next_forced, sent.facts as next_facts, next.exhausted
 from sender
 left join reported using (ord)
 left join next using (ord)
 left join sent using (ord)
+left join command_payloads p on p.sha256 = sent.payload_sha256
 order by sender.ord`;
 }
 
@@ -131,8 +134,9 @@ function statements(name: string, channel: Channel) {
 
 /**
  * For many reports, whose parameters are arrays, and for a single one. Parameters: fingerprint, device
- * key, status, command, error chain, result; the handled types; on the user channel the user key. The
- * expanded texts are the snapshot of the test.
+ * key, status, command, error chain, result; the handled types; hashes of shared payloads whose bytes
+ * need not be returned; on the user channel the user key. The expanded texts are the snapshot of the
+ * test.
  */
 export const EXCHANGE = {
   device: statements('report_exchange', DEVICE),

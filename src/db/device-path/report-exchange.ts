@@ -1,6 +1,7 @@
 import { type Database, runStatement } from '../connection/database.js';
 import type { EligibilityFacts } from '../devices/device-repository.js';
 import type { PinState } from '../pki/identity-revocation.js';
+import { KnownPayloads, type PayloadSnapshot } from './known-payloads.js';
 import { MicroBatcher } from './micro-batcher.js';
 import { EXCHANGE } from './report-exchange-sql.js';
 
@@ -36,7 +37,9 @@ export interface Caller {
 /** A command to send, and the facts that its device must still fit. */
 export interface NextCommand {
   uuid: string;
+  /** Its own payload, or the body that it shares with others: without its CommandUUID. */
   payload: Buffer;
+  isShared: boolean;
   requestType: string;
   /** An admin queued it although the device does not fit. */
   isForced: boolean;
@@ -62,6 +65,8 @@ interface ExchangeRow {
   needs_handling: boolean | null;
   next_uuid: string | null;
   next_payload: Buffer | null;
+  next_sha256: Buffer | null;
+  next_body: Buffer | null;
   next_type: string | null;
   next_forced: boolean | null;
   next_facts: EligibilityFacts | null;
@@ -83,8 +88,9 @@ export class ReportExchange {
   readonly #user: Channel;
 
   constructor({ db, handledTypes }: ReportExchangeOptions) {
-    this.#device = new Channel(db, 'device', handledTypes);
-    this.#user = new Channel(db, 'user', []);
+    const payloads = new KnownPayloads();
+    this.#device = new Channel({ db, handledTypes }, payloads, 'device');
+    this.#user = new Channel({ db, handledTypes: [] }, payloads, 'user');
   }
 
   /** Stores the report and claims the next command of its sender. */
@@ -101,16 +107,22 @@ class Channel {
   readonly #db: Database;
   readonly #channel: keyof typeof EXCHANGE;
   readonly #handledTypes: readonly string[];
+  readonly #payloads: KnownPayloads;
   readonly #batcher = new MicroBatcher((reports: IncomingReport[]) => this.#runBatch(reports), {
     maxBatch: 16,
     maxInFlight: 4,
     keyOf: ({ fingerprint }: IncomingReport) => fingerprint.toString('latin1'),
   });
 
-  constructor(db: Database, channel: keyof typeof EXCHANGE, handledTypes: readonly string[]) {
+  constructor(
+    { db, handledTypes }: ReportExchangeOptions,
+    payloads: KnownPayloads,
+    channel: keyof typeof EXCHANGE,
+  ) {
     this.#db = db;
     this.#channel = channel;
     this.#handledTypes = handledTypes;
+    this.#payloads = payloads;
   }
 
   exchange(report: IncomingReport): Promise<ExchangeResult> {
@@ -119,6 +131,7 @@ class Channel {
   }
 
   async #runBatch(reports: IncomingReport[]): Promise<ExchangeResult[]> {
+    const known = this.#payloads.snapshot();
     const { rows } = await runStatement<ExchangeRow>(this.#db, EXCHANGE[this.#channel].many, [
       reports.map((report) => report.fingerprint),
       reports.map((report) => report.deviceKey),
@@ -127,12 +140,14 @@ class Channel {
       reports.map((report) => report.errorChain),
       reports.map((report) => report.result),
       this.#handledTypes,
+      known.hashes,
       ...(this.#channel === 'user' ? [reports.map(({ userKey }) => userKey)] : []),
     ]);
-    return rows.map(toResult);
+    return rows.map((row) => toResult(row, known));
   }
 
   async #runOne(report: IncomingReport): Promise<ExchangeResult> {
+    const known = this.#payloads.snapshot();
     const { rows } = await runStatement<ExchangeRow>(this.#db, EXCHANGE[this.#channel].one, [
       report.fingerprint,
       report.deviceKey,
@@ -141,13 +156,14 @@ class Channel {
       report.errorChain,
       report.result,
       this.#handledTypes,
+      known.hashes,
       ...(this.#channel === 'user' ? [report.userKey] : []),
     ]);
-    return toResult(rows[0] as ExchangeRow);
+    return toResult(rows[0] as ExchangeRow, known);
   }
 }
 
-function toResult(row: ExchangeRow): ExchangeResult {
+function toResult(row: ExchangeRow, known: PayloadSnapshot): ExchangeResult {
   return {
     pinState: row.pin_state,
     deviceId: row.device_id,
@@ -161,18 +177,15 @@ function toResult(row: ExchangeRow): ExchangeResult {
             requestType: row.reported_type ?? '',
             needsHandling: row.needs_handling === true,
           },
-    next: nextOf(row),
+    next: nextOf(row, known),
     isNextExhausted: row.exhausted === true,
   };
 }
 
-function nextOf(row: ExchangeRow): NextCommand | null {
-  const {
-    next_uuid: uuid,
-    next_payload: payload,
-    next_type: requestType,
-    next_facts: device,
-  } = row;
-  if (uuid === null || payload === null || requestType === null || device === null) return null;
-  return { uuid, payload, requestType, isForced: row.next_forced === true, device };
+function nextOf(row: ExchangeRow, known: PayloadSnapshot): NextCommand | null {
+  const { next_uuid: uuid, next_type: requestType, next_facts: device, next_sha256: sha256 } = row;
+  const payload = sha256 === null ? row.next_payload : known.bodyOf(sha256, row.next_body);
+  if (uuid === null || !payload || requestType === null || device === null) return null;
+  const isForced = row.next_forced === true;
+  return { uuid, payload, isShared: sha256 !== null, requestType, isForced, device };
 }

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { type SharedPayload, storeSharedPayloads } from './shared-payloads.js';
 
 /** Above every command that admins queue. */
 export const FIRST_PRIORITY = 1_000_000;
@@ -15,7 +16,9 @@ export interface NewCommand {
   /** Null or absent: addressed to the device itself. */
   device_user_id?: number | null;
   request_type: string;
-  payload: Buffer;
+  /** Null: `shared` has it. */
+  payload: Buffer | null;
+  shared?: SharedPayload | undefined;
   is_forced?: boolean | undefined;
   priority?: number | undefined;
   ttl?: number | undefined;
@@ -34,12 +37,19 @@ export type CommandRow = Record<string, unknown> & {
   sent_at: Date | null;
   after: Date | null;
   expires_at: Date | null;
-  payload: Buffer;
+  /** Null for a command whose payload is shared, which holds no secret. */
+  payload: Buffer | null;
 };
 
+/** The columns of a new row. */
+export function commandValues({ shared, ...values }: NewCommand): Record<string, unknown> {
+  return shared === undefined ? values : { ...values, payload_sha256: shared.sha256 };
+}
+
 export async function insertCommand(trx: Knex.Transaction, command: NewCommand): Promise<number> {
-  const [row] = await trx('commands').insert(command).returning('id');
-  return row.id;
+  const [id] = await insertCommands(trx, [command]);
+  if (id === undefined) throw new Error('insert into commands returned no row');
+  return id;
 }
 
 /** Inserts in the order given, in one statement. Returns the ids in that order. */
@@ -48,7 +58,13 @@ export async function insertCommands(
   commands: NewCommand[],
 ): Promise<number[]> {
   if (commands.length === 0) return [];
-  const rows: { id: number }[] = await trx('commands').insert(commands).returning('id');
+  await storeSharedPayloads(
+    trx,
+    commands.flatMap(({ shared }) => shared ?? []),
+  );
+  const rows: { id: number }[] = await trx('commands')
+    .insert(commands.map(commandValues))
+    .returning('id');
   return rows.map(({ id }) => id);
 }
 

@@ -22,7 +22,8 @@ export interface StoredReport {
 
 const READ = `
 select id, device_id, uuid, request_type, is_left,
-  case when request_type = any(?::text[]) and not is_left then payload end as payload,
+  case when request_type = any(?::text[]) and not is_left
+    then coalesce(payload, command_payload(payload_sha256)) end as payload,
   case when octet_length(result) <= ${LARGE_REPORT} and not is_left then result end as result
 from (
   select *, octet_length(result) <= ${LARGE_REPORT} and ${MOST_BYTES} <

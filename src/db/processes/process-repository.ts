@@ -23,17 +23,31 @@ export interface PushFailure {
 }
 
 const BEAT = `
-insert into server_processes
-  (id, role, hostname, pid, version, worker_pool, push_trouble, push_trouble_since)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
-on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool,
-  push_trouble = excluded.push_trouble, push_trouble_since = excluded.push_trouble_since`;
+with beat as (
+  insert into server_processes (id, role, hostname, pid, version, worker_pool, push_trouble,
+    push_trouble_since, reads_shared_payloads)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, true)
+  on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool,
+    push_trouble = excluded.push_trouble, push_trouble_since = excluded.push_trouble_since
+)
+select not exists (
+  select from server_processes
+  where not reads_shared_payloads and seen_at > clock_timestamp() - interval '1 minute'
+) as all_read_shared_payloads`;
 
-/** Writes the heartbeat of this process. */
-export async function recordBeat({ background }: Database, process: ServerProcess): Promise<void> {
+/**
+ * Writes the heartbeat of this process. Returns whether all processes can send shared payloads: one of
+ * a former version, in an upgrade, can not.
+ */
+export async function recordBeat(
+  { background }: Database,
+  process: ServerProcess,
+): Promise<boolean> {
   const { id, role, hostname, pid, version, workerPool, pushFailure } = process;
   const failure = [pushFailure?.why ?? null, pushFailure?.since ?? null];
-  await background.query(BEAT, [id, role, hostname, pid, version, workerPool, ...failure]);
+  const values = [id, role, hostname, pid, version, workerPool, ...failure];
+  const { rows } = await background.query<{ all_read_shared_payloads: boolean }>(BEAT, values);
+  return rows[0]?.all_read_shared_payloads === true;
 }
 
 export async function removeProcess({ background }: Database, id: string): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
+import { removeUnusedPayloads } from '../../db/devices/shared-payloads.js';
 import { removeOldRequests } from '../../db/enroll/enrollment-request-repository.js';
 import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/maintenance-repository.js';
 import { requestMissingPushes } from '../../db/push/push-enqueue.js';
@@ -45,6 +46,9 @@ export function createFindUnpushedTask({ db, logger }: BatchTaskDeps): Task<unde
   });
 }
 
+/** Each may be of half a megabyte. */
+const PAYLOAD_BATCH = 20;
+
 /** Removes records that are of no use any more. Tokens, audit, commands and escrow stay. */
 export function createPruneRecordsTask({ db, logger }: BatchTaskDeps): Task<undefined> {
   return scheduledTask({
@@ -55,6 +59,11 @@ export function createPruneRecordsTask({ db, logger }: BatchTaskDeps): Task<unde
         idempotencyKeys: await inBatches(signal, (limit) => removeOldKeys(db.knex, limit)),
         challenges: await inBatches(signal, (limit) => removeSpentChallenges(db.knex, limit)),
         enrollmentRequests: await inBatches(signal, (limit) => removeOldRequests(db.knex, limit)),
+        commandPayloads: await inBatches(
+          signal,
+          (limit) => removeUnusedPayloads(db, limit),
+          PAYLOAD_BATCH,
+        ),
         pushTopics: await removeOrphanTopics(db.knex),
       };
       logger.debug(removed, 'old records were removed');

@@ -15,16 +15,17 @@ export function scheduledTask({ name, schedule, run }: ScheduledTask): Task<unde
 /** Small enough that a batch holds its locks for milliseconds only. */
 export const BATCH = 1_000;
 
-/** Repeats `work`, which changes at most BATCH rows, until it changes fewer. Returns the sum. */
+/** Repeats `work`, which changes at most `limit` rows, until it changes fewer. Returns the sum. */
 export async function inBatches(
   signal: AbortSignal,
   work: (limit: number) => Promise<number>,
+  limit = BATCH,
 ): Promise<number> {
   let total = 0;
   for (;;) {
     signal.throwIfAborted();
-    const count = await work(BATCH);
+    const count = await work(limit);
     total += count;
-    if (count < BATCH) return total;
+    if (count < limit) return total;
   }
 }

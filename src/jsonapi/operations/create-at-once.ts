@@ -86,7 +86,7 @@ async function newRow(
 ): Promise<NewRow | undefined> {
   const defaults = await api.store.columnDefaults(definition);
   const values = defined(plan.values);
-  const known = { ...defaults.values, ...values };
+  const known = { ...defaults.values, ...values, ...plan.computed };
   const times = defaults.times.filter((column) => !Object.hasOwn(known, column));
   const unknown = createdColumns(definition, parsed.input).filter(
     (one) => !Object.hasOwn(known, one),
@@ -134,8 +134,10 @@ async function store(
   const { guard } = plan;
   const insert = { shape: definition, values, guard, effects: [...plan.effects, audit] };
   if (!isWhole) {
-    const stored = await api.store.insertGuarded({ ...insert, columns: shown.columns });
-    return stored && answerOf(api, planned, stored);
+    const { computed = {} } = plan;
+    const columns = shown.columns.filter((column) => !Object.hasOwn(computed, column));
+    const stored = await api.store.insertGuarded({ ...insert, columns });
+    return stored && answerOf(api, planned, { ...stored, ...computed });
   }
   const answer = await answerOf(api, planned, row);
   const { idempotency, context } = request;

@@ -143,7 +143,8 @@ function presentResult(
 interface StoredCommand {
   uuid: string;
   request_type: string;
-  payload: Buffer;
+  /** Its own payload or the shared one. */
+  plist: Buffer;
   result: Buffer | JsonText | null;
   error_chain: JsonObject[string];
 }

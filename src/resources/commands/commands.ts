@@ -46,7 +46,7 @@ export const commands = defineResource<CommandServices>({
     parameters: jsonObject({
       write: 'create',
       heavy: true,
-      derivedFrom: ['uuid', 'request_type', 'payload'],
+      derivedFrom: ['uuid', 'request_type', 'plist'],
     }),
     status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false, accepts: ['Cancelled'] }),
     queued_at: timestamp({ write: 'never' }),

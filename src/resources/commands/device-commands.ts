@@ -31,13 +31,13 @@ async function storedCommands({ trx, store, services, context, id, relatedIds }:
   const related = await store.related(trx, {
     shape: commands,
     relation: { ...device, type: 'commands' },
-    columns: ['uuid', 'request_type', 'payload', 'device_id'],
+    columns: ['uuid', 'request_type', 'plist', 'device_id'],
     ids: relatedIds,
     limit: relatedIds.length,
   });
   const others = related.filter(({ row }) => row.device_id !== id);
   return others.map(({ row }) => {
-    const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
+    const stored = row as unknown as { uuid: string; request_type: string; plist: Buffer };
     const parameters = services.commands.presentParameters(stored, context.actor);
     return { requestType: stored.request_type, parameters };
   });
@@ -48,10 +48,10 @@ export async function queuedCommands(
   { trx, store, services, context }: Operation<CommandServices>,
   ids: number[],
 ): Promise<Record<string, unknown>[]> {
-  const columns = ['uuid', 'request_type', 'payload'];
+  const columns = ['uuid', 'request_type', 'plist'];
   const rows = await store.findMany(trx, { shape: commands, ids, columns });
   return rows.map((row) => {
-    const stored = row as unknown as { uuid: string; request_type: string; payload: Buffer };
+    const stored = row as unknown as { uuid: string; request_type: string; plist: Buffer };
     const parameters = services.commands.presentParameters(stored, context.actor);
     return { id: row.id, request_type: stored.request_type, parameters };
   });

@@ -99,6 +99,25 @@ describe('the pruning of records', () => {
     expect(await knex('idempotency_keys').orderBy('key').pluck('key')).toEqual(kept);
   });
 
+  it('removes payloads of commands that no command refers to any more, in batches', async () => {
+    const payloads = Array.from({ length: 50 }, (_, index) => {
+      return {
+        sha256: Buffer.alloc(32, index),
+        body: Buffer.of(index),
+        created_at: ago('25 hours'),
+      };
+    });
+    const young = { sha256: randomBytes(32), body: Buffer.from('young') };
+    await knex('command_payloads').insert([...payloads, young]);
+    const [{ id: device_id }] = await knex('devices').insert({}, 'id');
+    const command = { uuid: crypto.randomUUID(), device_id, request_type: 'InstallProfile' };
+    await knex('commands').insert({ ...command, payload_sha256: Buffer.alloc(32, 7) });
+    await prune();
+    const kept = await knex('command_payloads').orderBy('body').pluck('body');
+    expect(kept).toEqual([Buffer.of(7), Buffer.from('young')]);
+    await knex('devices').delete();
+  });
+
   it('does not wait for a write that reuses an old key', async () => {
     await knex('idempotency_keys').delete();
     await knex('idempotency_keys').insert(idempotencyKey('taken', '30 hours'));
