@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { parseSignedData } from '../crypto/cms/cms-signed-data.js';
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import { SecretBox } from '../crypto/secrets/secret-box.js';
 import { AppError } from '../errors.js';
 import { type JsonValue, maskSecrets, plistToJson } from '../protocol/apple/command-schema.js';
 import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
@@ -20,12 +21,12 @@ export function presentParameters(
   row: { uuid: string; request_type: string; plist: Buffer },
   reader: Reader,
 ): JsonObject {
-  const parameters = readParameters(box, { uuid: row.uuid, payload: row.plist });
-  const { Payload: profile, ...others } = parameters;
-  if (row.request_type !== 'InstallProfile' || !Buffer.isBuffer(profile)) {
-    return presentPlist(parameters, reader);
+  const { uuid, plist } = row;
+  if (row.request_type !== 'InstallProfile') {
+    return presentPlist(readParameters(box, { uuid, payload: plist }), reader);
   }
-  return { ...presentPlist(others, reader), Payload: profileSummary(row.uuid, profile) };
+  const { others, summary } = readInstallProfile(box, { uuid, plist });
+  return { ...presentPlist(others, reader), ...(summary && { Payload: summary }) };
 }
 
 /** Parameters or a result as JSON, without what the reader may not see. */
@@ -49,16 +50,32 @@ const SHOWN = ['PayloadIdentifier', 'PayloadUUID', 'PayloadDisplayName'];
 const MOST_BYTES = 256 * 1024;
 const SEQUENCE = 0x30;
 
-/** By the command's UUID: payloads never change. */
-const summaries = new LRUCache<string, JsonObject>({ max: 1000 });
+/** What is shown of a command InstallProfile. */
+interface ShownProfile {
+  /** The parameters but for the profile. */
+  others: PlistDict;
+  /** Identifier, UUID, name and size in bytes of the profile: its contents hold secrets. */
+  summary: JsonObject | undefined;
+}
 
-/** Identifier, UUID, name and size in bytes of a configuration profile: its contents hold secrets. */
-function profileSummary(commandUuid: string, profile: Buffer): JsonObject {
-  const known = summaries.get(commandUuid);
+/** Sealed payloads by their command's UUID, since they never change; others by their SHA-256. */
+const shownProfiles = new LRUCache<string, ShownProfile>({ max: 1000 });
+
+function readInstallProfile(
+  box: SecretBox,
+  { uuid, plist }: { uuid: string; plist: Buffer },
+): ShownProfile {
+  const isSealed = SecretBox.isSealed(plist);
+  const key = isSealed ? uuid : createHash('sha256').update(plist).digest('base64');
+  const known = shownProfiles.get(key);
   if (known !== undefined) return known;
-  const summary = { ...namesOf(profile), size: profile.length };
-  summaries.set(commandUuid, summary);
-  return summary;
+  const parameters = readParameters(box, { uuid, payload: plist });
+  const { Payload: profile, ...others } = parameters;
+  const shown = Buffer.isBuffer(profile)
+    ? { others, summary: { ...namesOf(profile), size: profile.length } }
+    : { others: parameters, summary: undefined };
+  shownProfiles.set(key, shown);
+  return shown;
 }
 
 /** {} for a profile that cannot be read: the device's report says why. */

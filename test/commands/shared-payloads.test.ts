@@ -2,6 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
+import { statementsOf } from '../helpers/statements.js';
 import { enrolledTarget, type Target } from './deliver.js';
 
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
@@ -16,6 +17,21 @@ beforeEach(async () => {
   await app.db.knex('commands').delete();
   await app.db.knex('command_payloads').delete();
 });
+
+/** All that decides whether a device takes a command: such a command is queued by one statement. */
+const FACTS = {
+  platform: 'iOS',
+  os_version: '18.0',
+  is_supervised: true,
+  is_multi_user: false,
+  enrollment_type: 'device',
+};
+
+async function knownTarget(): Promise<Target> {
+  const target = await enrolledTarget(app);
+  await app.db.knex('devices').where({ id: target.id }).update(FACTS);
+  return target;
+}
 
 interface Payload {
   PayloadType: string;
@@ -81,8 +97,8 @@ describe('a profile of 200 KB without secrets', () => {
 
   it('is stored once for 200 devices, and each receives its own exact bytes', async () => {
     expect(file.length).toBeGreaterThan(200_000);
-    const target = await enrolledTarget(app);
-    const rows = Array.from({ length: 199 }, () => ({ enrollment_state: 'enrolled' }));
+    const target = await knownTarget();
+    const rows = Array.from({ length: 199 }, () => ({ enrollment_state: 'enrolled', ...FACTS }));
     const others = await app.db.knex('devices').insert(rows).returning('id');
     const before = await bytesIn('commands');
     const first = await queue(target, file);
@@ -106,7 +122,7 @@ describe('a profile of 200 KB without secrets', () => {
   });
 
   it('is shown by its names and size only, to the one who queues it and to the reader', async () => {
-    const target = await enrolledTarget(app);
+    const target = await knownTarget();
     const summary = {
       PayloadIdentifier: 'com.example.profile',
       PayloadUUID: '00000000-1111-2222-3333-profile00000',
@@ -131,6 +147,22 @@ describe('a profile of 200 KB without secrets', () => {
     expect(await stored()).toHaveLength(1);
   });
 
+  it('is not sent to the database again by the process that stored it', async () => {
+    const target = await knownTarget();
+    const other = webClip(randomBytes(2_000));
+    const creates = async () => {
+      const sent = await statementsOf(app.db, () => queue(target, other));
+      return sent.filter((sql) => sql.includes('insert into "commands"'));
+    };
+    const [first, ...more] = await creates();
+    const [second, ...rest] = await creates();
+    expect([more, rest]).toEqual([[], []]);
+    expect(first).toContain('insert into command_payloads');
+    expect(second).not.toContain('insert into command_payloads');
+    const [exchange, ...others] = await statementsOf(app.db, () => target.device.idle());
+    expect([exchange?.slice(0, 11), others]).toEqual(['with sender', []]);
+  });
+
   it('moves to another device with its command', async () => {
     const [from, to] = (await enrolled(2)) as [Target, Target];
     const { id, uuid } = await queue(from, file);
@@ -142,12 +174,14 @@ describe('a profile of 200 KB without secrets', () => {
   });
 
   it('is stored again when it was removed since this process stored it', async () => {
-    const target = await enrolledTarget(app);
+    const target = await knownTarget();
     const { id } = await queue(target, file);
     expect((await adminApi(app).delete(`/commands/${id}`)).status).toBe(204);
     expect(await app.db.knex('command_payloads').delete()).toBe(1);
-    const { uuid } = await queue(target, file);
+    const sent = await statementsOf(app.db, () => queue(target, file));
+    expect(sent.filter((sql) => sql.includes('insert into "command'))).toHaveLength(3);
     expect(await stored()).toHaveLength(1);
+    const { uuid } = await app.db.knex('commands').where({ device_id: target.id }).first('uuid');
     expect((await target.device.idle()).body.equals(wire(uuid, command))).toBe(true);
   });
 });
@@ -181,7 +215,7 @@ describe('a payload is not shared', () => {
   });
 
   it('when it is small', async () => {
-    const target = await enrolledTarget(app);
+    const target = await knownTarget();
     const parameters = { Queries: ['DeviceName'] };
     const document = commandDocument(target.id, 'DeviceInformation', { parameters });
     expect((await adminApi(app).post('/commands', document)).status).toBe(201);
@@ -213,7 +247,7 @@ describe('in an upgrade', () => {
     const former = { id: randomUUID(), role: 'web', hostname: 'a', pid: 1, version: '0.9' };
     await app.db.knex('server_processes').insert(former);
     await app.container.announce();
-    const target = await enrolledTarget(app);
+    const target = await knownTarget();
     const file = webClip(randomBytes(2_000));
     const { id, uuid } = await queue(target, file);
     expect(await stored()).toEqual([]);
@@ -225,5 +259,5 @@ describe('in an upgrade', () => {
 });
 
 function enrolled(count: number): Promise<Target[]> {
-  return Promise.all(Array.from({ length: count }, () => enrolledTarget(app)));
+  return Promise.all(Array.from({ length: count }, knownTarget));
 }
