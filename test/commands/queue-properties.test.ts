@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import {
@@ -17,18 +18,27 @@ const DEVICES = 24;
 const STEPS = 12;
 
 type Step =
-  | { step: 'enqueue'; priority: number }
+  | { step: 'enqueue'; priority: number; isShared: boolean }
   | { step: 'cancel'; nth: number }
   | { step: 'poll'; isLost: boolean }
   | { step: 'answer'; answer: Answer; isLost: boolean }
   | { step: 'repeat'; answer: Answer }
   | { step: 'enroll' };
 
+type Enqueue = Extract<Step, { step: 'enqueue' }>;
+
+/** A payload that all devices share. */
+const SHARED = { Payload: plainProfile().toString('base64') };
+
 const answers = fc.constantFrom<Answer>('Acknowledged', 'Error', 'CommandFormatError', 'NotNow');
 const isLost = fc.nat(3).map((n) => n === 0);
 const priority = fc.constantFrom(0, 0, 0, 7, -3);
+const isShared = fc.nat(2).map((n) => n === 0);
 const steps: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ step: fc.constant('enqueue' as const), priority }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ step: fc.constant('enqueue' as const), priority, isShared }),
+  },
   { weight: 2, arbitrary: fc.record({ step: fc.constant('cancel' as const), nth: fc.nat() }) },
   { weight: 4, arbitrary: fc.record({ step: fc.constant('poll' as const), isLost }) },
   {
@@ -109,7 +119,7 @@ class ScriptedDevice {
   private async perform(step: Step): Promise<void> {
     switch (step.step) {
       case 'enqueue':
-        return this.enqueue(step.priority);
+        return this.enqueue(step);
       case 'cancel':
         return this.cancel(step.nth);
       case 'poll':
@@ -142,8 +152,10 @@ class ScriptedDevice {
     this.held = undefined;
   }
 
-  private async enqueue(own: number): Promise<void> {
-    const document = commandDocument(this.id, 'ManagedMediaList', { priority: own });
+  private async enqueue({ priority: own, isShared }: Enqueue): Promise<void> {
+    const document = isShared
+      ? commandDocument(this.id, 'InstallProfile', { priority: own, parameters: SHARED })
+      : commandDocument(this.id, 'ManagedMediaList', { priority: own });
     const { status, body } = await adminApi(app).post('/commands', document);
     expect(status).toBe(201);
     this.lastId = body.data.id;
@@ -180,9 +192,20 @@ class ScriptedDevice {
 
   private receive(reply: Reply, expected: string | undefined, isAnswerLost: boolean): void {
     expect(reply.status).toBe(200);
-    expect(commandIn(reply)?.uuid).toBe(expected);
+    const { uuid, command } = commandIn(reply) ?? {};
+    expect(uuid).toBe(expected);
+    if (command?.RequestType === 'InstallProfile') {
+      expect((command.Payload as Buffer).toString('base64')).toBe(SHARED.Payload);
+    }
     this.held = isAnswerLost ? undefined : expected;
   }
+}
+
+function plainProfile(): Buffer {
+  const common = { PayloadIdentifier: 'com.example.clip', PayloadUUID: 'A', PayloadVersion: 1 };
+  const clip = { PayloadType: 'com.apple.webClip.managed', URL: 'https://example.com', Label: 'x' };
+  const PayloadContent = [{ ...common, ...clip, Icon: Buffer.alloc(2_000, 7) }];
+  return buildPlist({ ...common, PayloadType: 'Configuration', PayloadContent });
 }
 
 async function restart(): Promise<void> {
@@ -209,6 +232,7 @@ describe('the queue of a device', () => {
           if (failed) throw new Error(`seed ${seed}`, { cause: errorInstance });
         },
       });
+      expect((await app.db.knex('command_payloads').pluck('size')).length).toBeLessThan(2);
     },
     20_000 + RUNS * 20_000,
   );

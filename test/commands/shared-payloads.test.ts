@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
@@ -182,6 +183,32 @@ describe('a profile of 200 KB without secrets', () => {
     expect(sent.filter((sql) => sql.includes('insert into "command'))).toHaveLength(3);
     expect(await stored()).toHaveLength(1);
     const { uuid } = await app.db.knex('commands').where({ device_id: target.id }).first('uuid');
+    expect((await target.device.idle()).body.equals(wire(uuid, command))).toBe(true);
+  });
+});
+
+describe('a payload that is being removed when a command of it is queued', () => {
+  it.each([
+    ['this process stored', true],
+    ['another process stored', false],
+  ])('and that %s is stored again', async (_name, isKnown) => {
+    const target = await knownTarget();
+    const file = webClip(randomBytes(2_000));
+    const command = { Payload: file, RequestType: 'InstallProfile' };
+    const body = wire(NO_UUID, command);
+    const sha256 = createHash('sha256').update(body).digest();
+    if (isKnown) {
+      await queue(target, file);
+      await app.db.knex('commands').delete();
+    } else await app.db.knex('command_payloads').insert({ sha256, body });
+    const removing = await app.db.knex.transaction();
+    expect(await removing('command_payloads').where({ sha256 }).delete()).toBe(1);
+    const queued = queue(target, file);
+    const isOver = await Promise.race([queued.then(() => true), sleep(300).then(() => false)]);
+    expect(isOver).toBe(false);
+    await removing.commit();
+    const { uuid } = await queued;
+    expect(await stored()).toEqual([{ sha256, body, size: body.length }]);
     expect((await target.device.idle()).body.equals(wire(uuid, command))).toBe(true);
   });
 });
