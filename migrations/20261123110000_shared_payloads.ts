@@ -33,9 +33,16 @@ create function plist(commands) returns bytea
   as 'select coalesce($1.payload, command_payload($1.payload_sha256))';
 `;
 
+/** What follows the CommandUUID: `</string>`, `</dict>` and `</plist>`, a line each. */
+const TAIL = 27;
+const UUID = 36;
+
 const DOWN = `
 alter table commands drop constraint commands_one_payload;
-update commands set payload = command_payload(payload_sha256) where payload is null;
+update commands c
+set payload = overlay(p.body placing convert_to(c.uuid::text, 'UTF8')
+  from octet_length(p.body) - ${TAIL + UUID} + 1 for ${UUID})
+from command_payloads p where p.sha256 = c.payload_sha256;
 alter table server_processes drop column reads_shared_payloads;
 drop function plist(commands);
 drop function command_payload(bytea);
