@@ -81,7 +81,7 @@ const STILL_CONNECTED_MS = 10_000;
 export class CommandQueue {
   /** Hashes of payloads that were stored lately: they are not sent to the database again. */
   readonly #stored = new LRUCache<string, true>({ max: 1000 });
-  #sharesPayloads = true;
+  #sharesPayloads = false;
 
   /** @param wake called after each commit that made pushes due. */
   constructor(
@@ -89,7 +89,7 @@ export class CommandQueue {
     private readonly wake: () => void = () => undefined,
   ) {}
 
-  /** False while a process runs that cannot send shared payloads. */
+  /** Off until all processes are known to send shared payloads. */
   sharePayloads(isOn: boolean): void {
     this.#sharesPayloads = isOn;
   }

@@ -62,6 +62,7 @@ let app: TestApp;
 beforeAll(async () => {
   database = await createTestDatabase();
   app = await startApp({ database, isSweeping: false });
+  await app.container.announce();
 });
 afterAll(() => app.stop());
 
@@ -211,6 +212,7 @@ function plainProfile(): Buffer {
 async function restart(): Promise<void> {
   await app.halt();
   app = await startApp({ database, isSweeping: false });
+  await app.container.announce();
 }
 
 describe('the queue of a device', () => {

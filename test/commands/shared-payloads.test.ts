@@ -12,6 +12,7 @@ let app: TestApp;
 
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
+  await app.container.announce();
 });
 afterAll(() => app.stop());
 beforeEach(async () => {
@@ -269,11 +270,15 @@ it('a large command without secrets is shared whatever its type, and read back w
 });
 
 describe('in an upgrade', () => {
-  // The last test: nothing is shared from now on.
-  it('a payload is not shared while a process runs that cannot send it', async () => {
+  it.each([
+    ['while a process runs that cannot send it', true],
+    ['before the first heartbeat', false],
+  ])('a payload is not shared %s', async (_name, isAnnounced) => {
+    const shared = app;
+    app = await startApp({ isSweeping: false });
     const former = { id: randomUUID(), role: 'web', hostname: 'a', pid: 1, version: '0.9' };
     await app.db.knex('server_processes').insert(former);
-    await app.container.announce();
+    if (isAnnounced) await app.container.announce();
     const target = await knownTarget();
     const file = webClip(randomBytes(2_000));
     const { id, uuid } = await queue(target, file);
@@ -282,6 +287,8 @@ describe('in an upgrade', () => {
     expect(payload.includes(file.toString('base64').slice(200, 260))).toBe(false);
     const sent = wire(uuid, { Payload: file, RequestType: 'InstallProfile' });
     expect((await target.device.idle()).body.equals(sent)).toBe(true);
+    await app.stop();
+    app = shared;
   });
 });
 
