@@ -21,13 +21,14 @@ import {
 } from '../requests/request-observer.js';
 import { ConnectionRequests } from './connection-requests.js';
 import { trackConnections } from './listen.js';
+import { type MessagePrototypes, messageClasses } from './message-classes.js';
 import { createTlsServer, type TlsSettings } from './tls.js';
 
 /** Answers PUT /mdm and /checkin; called before Express, and by the Express router of /mdm. */
 export type DeviceHandler = (req: IncomingMessage, res: ServerResponse) => Promise<void> | void;
 
 export interface HttpServerOptions {
-  app: RequestListener;
+  app: RequestListener & Partial<MessagePrototypes>;
   deviceHandler: DeviceHandler;
   logger: Logger;
   tls?: TlsSettings | undefined;
@@ -55,7 +56,7 @@ const MOST_DISCARDED = 8;
 
 /** The server: device requests go straight to their handler, all others to Express. */
 export function createHttpServer(options: HttpServerOptions): Server {
-  const limits = { ...LIMITS, ...options.limits };
+  const limits = { ...LIMITS, ...messageClasses(options.app), ...options.limits };
   const server = options.tls ? createTlsServer(limits, options.tls) : createServer(limits);
   const connections = new ConnectionRequests(server);
   answerClientErrors(server, connections, options.logger);
