@@ -76,7 +76,10 @@ function accessor(place: number, parse: Parser, name: string): PropertyDescripto
   };
 }
 
-const asText: Writer = (raw) => JSON.stringify(raw);
+/** What JSON writes otherwise than it is. */
+const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
+
+const asText: Writer = (raw) => (ESCAPED.test(raw) ? JSON.stringify(raw) : `"${raw}"`);
 const asTruth: Writer = (raw) => (raw === 't' ? 'true' : 'false');
 /** Beyond 15 digits a number may not be exact. */
 const asInteger: Writer = (raw) => (raw.length < 16 ? raw : JSON.stringify(Number(raw)));

@@ -94,16 +94,43 @@ function valueText(value: unknown): string {
   return value instanceof JsonText ? value.text : JSON.stringify(value);
 }
 
+/** What is the same in each row, for each relationship. */
+interface RelationshipTexts {
+  /** `,"name":{"links":{"self":"` */
+  label: string;
+  /** `/relationships/name"` */
+  self: string;
+  /** `/name"}` */
+  related: string;
+}
+
+const knownRelationships = new WeakMap<Projection['relationships'], RelationshipTexts[]>();
+
+function relationshipTexts({ relationships }: Projection): RelationshipTexts[] {
+  const found = knownRelationships.get(relationships);
+  if (found !== undefined) return found;
+  const made = relationships.map(([name], index) => ({
+    label: `${index === 0 ? '' : ','}"${name}":{"links":{"self":"`,
+    self: `/relationships/${name}"`,
+    related: `/${name}"}`,
+  }));
+  knownRelationships.set(relationships, made);
+  return made;
+}
+
 function relationshipsText(row: Row, self: string, options: SerializeOptions): string {
   const { relationships } = options.projection;
   if (relationships.length === 0) return '';
-  const members = relationships.map(([name, relation]) => {
-    const own = `"${name}":{"links":{"self":"${self}/relationships/${name}"`;
-    return relation.kind === 'toOne'
-      ? `${own}${toOneText(row, relation, options)}}`
-      : `${own},"related":"${self}/${name}"}${linkageText(name, row, options)}}`;
-  });
-  return `,"relationships":{${members.join(',')}}`;
+  const texts = relationshipTexts(options.projection);
+  let text = ',"relationships":{';
+  for (let index = 0; index < texts.length; index += 1) {
+    const [name, relation] = relationships[index] as Projection['relationships'][number];
+    const known = texts[index] as RelationshipTexts;
+    text += known.label + self + known.self;
+    if (relation.kind === 'toOne') text += `${toOneText(row, relation, options)}}`;
+    else text += `,"related":"${self}${known.related}${linkageText(name, row, options)}}`;
+  }
+  return `${text}}`;
 }
 
 function toOneText(row: Row, relation: ToOne, options: SerializeOptions): string {
@@ -117,7 +144,7 @@ function toOneText(row: Row, relation: ToOne, options: SerializeOptions): string
 
 function linkageText(name: string, row: Row, options: SerializeOptions): string {
   const data = options.linkage?.get(name)?.get(row.id);
-  if (!data) return '';
+  if (data === undefined) return '';
   const identifiers = data.map(({ type, id }) => `{"type":"${type}","id":${idText(id, options)}}`);
   return `,"data":[${identifiers.join(',')}]`;
 }
