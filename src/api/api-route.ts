@@ -1,10 +1,11 @@
-import { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { AppError } from '../errors.js';
 import { refuseCrossSite } from '../http/requests/cross-site.js';
 import { requireRole } from '../http/requests/request-context.js';
 import type { Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/documents/document.js';
 import { negotiateForm } from '../jsonapi/requests/negotiation.js';
+import { RoutersBySegment } from '../jsonapi/routers-by-segment.js';
 
 export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -64,10 +65,11 @@ export interface ApiRoute {
 }
 
 /** Serves the routes: role first, then the handlers; HEAD, OPTIONS and 405 follow from the table. */
-export function mountRoutes(routes: ApiRoute[]): Router {
-  const router = Router({ caseSensitive: true });
+export function mountRoutes(routes: ApiRoute[]): RequestHandler {
+  const routers = new RoutersBySegment();
   for (const route of routes) {
     const path = route.path.replace(/\{(\w+)\}/g, ':$1');
+    const router = routers.routerFor(path);
     for (const [method, operation] of Object.entries(route.methods)) {
       const verb = method.toLowerCase() as Lowercase<ApiMethod>;
       // Express answers HEAD by the handler of GET.
@@ -83,7 +85,7 @@ export function mountRoutes(routes: ApiRoute[]): Router {
     }
     router.all(path, refuse(route));
   }
-  return router;
+  return routers.combined();
 }
 
 /** Files are sent whatever Accept says. */

@@ -1,4 +1,4 @@
-import express, { type Request, type Response, type Router } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
 import { AppError, notFound } from '../errors.js';
 import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
@@ -8,6 +8,7 @@ import type { ApiContext, ApiRequest } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
 import { checkBody, checkContentType, negotiateForm } from './requests/negotiation.js';
+import { RoutersBySegment } from './routers-by-segment.js';
 import type { Store } from './store.js';
 
 export interface JsonApiOptions<S> {
@@ -33,12 +34,13 @@ export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
  * All collections, items and relationships of the definitions. Requires `res.locals.context` (a
  * RequestContext); passes AppErrors and unknown paths on.
  */
-export function createJsonApiRouter(api: ApiContext): Router {
-  const router = express.Router({ caseSensitive: true });
+export function createJsonApiRouter(api: ApiContext): RequestHandler {
+  const routers = new RoutersBySegment();
   for (const route of routesOf(api.registry)) {
-    router.all(route.path.replace('{id}', ':id'), (req, res) => answer(api, route, req, res));
+    const path = route.path.replace('{id}', ':id');
+    routers.routerFor(path).all(path, (req, res) => answer(api, route, req, res));
   }
-  return router;
+  return routers.combined();
 }
 
 async function answer(api: ApiContext, route: Route, req: Request, res: Response): Promise<void> {
@@ -55,7 +57,9 @@ async function answer(api: ApiContext, route: Route, req: Request, res: Response
   res.vary('Accept');
   const form = negotiateForm(req.headers.accept);
   const body = endpoint.hasBody ? await readBody(req, res) : undefined;
-  const request = { ...target(api, req), ...conditions(req), context, form, body };
+  const { id, query, path } = target(api, req);
+  const { ifMatch, idempotency } = conditions(req);
+  const request: ApiRequest = { id, query, path, context, form, body, ifMatch, idempotency };
   if (isRead(req)) await read(api, endpoint, { req, res, request });
   else sendAnswer(req, res, await endpoint.handler(api, request));
 }

@@ -164,7 +164,7 @@ function adminMiddleware(
   authenticated: RequestHandler,
 ): RequestHandler[] {
   return [
-    ...apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
+    apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
     requestLog({ logger, level: 'info' }),
     crossOrigin(config.corsOrigins),
     compress(),

@@ -11,7 +11,7 @@ const end: RequestHandler = (_req, res) => {
 
 describe('security headers', () => {
   it('forbid to render, frame, sniff or store answers of the API', async () => {
-    const app = express().use(...apiSecurityHeaders({ https: false }), end);
+    const app = express().use(apiSecurityHeaders({ https: false }), end);
     const { headers } = await request(app).get('/');
     expect(headers['content-security-policy']).toBe("default-src 'none';frame-ancestors 'none'");
     expect(headers['x-content-type-options']).toBe('nosniff');
