@@ -100,7 +100,7 @@ export interface RelatedRow {
 export interface FindQuery {
   shape: ResourceShape;
   id: number;
-  columns: string[];
+  columns: readonly string[];
   /** Lock the row until the transaction ends. */
   lock?: boolean | undefined;
 }

@@ -79,7 +79,7 @@ export function rangeCountSql(query: ListQuery, range: Sql): Sql {
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */
-export function columnList(columns: string[], table = TABLE): string {
+export function columnList(columns: readonly string[], table = TABLE): string {
   const names = new Set(['id', ...columns]);
   return [...names].map((name) => `${table}.${quoted(name)}`).join(', ');
 }

@@ -18,6 +18,7 @@ import type {
   Row,
   Store,
 } from '../../jsonapi/store.js';
+import { BatchedReads } from '../connection/batched-reads.js';
 import type { Database } from '../connection/database.js';
 import { runOnPool } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
@@ -51,6 +52,7 @@ export class ResourceStore implements Store {
   readonly #digestKey: Buffer;
   readonly #responses: StoredResponses;
   readonly #defaults = new Map<string, ColumnDefaults>();
+  readonly #reads = new BatchedReads<Row>();
 
   constructor(db: Database, digestKey: Buffer) {
     this.#db = db;
@@ -67,20 +69,30 @@ export class ResourceStore implements Store {
   }
 
   async find(trx: Knex.Transaction | null, query: FindQuery): Promise<Row | undefined> {
-    if (trx === null) return findRow(this.#db, query);
     const { shape, id, columns, lock } = query;
+    if (trx === null) return this.#findOutside(query);
     const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
     const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
     const [row] = await runSql<Row>(trx, { text, bindings: [id] });
     return row;
   }
 
+  /** Outside of any transaction. */
+  async #findOutside({ shape, id, columns }: FindQuery): Promise<Row | undefined> {
+    const text = rowsByIdSql(shape, columns);
+    try {
+      const read = (ids: number[]) => runOnPool<Row>(this.#db, { text, bindings: [ids] });
+      return await this.#reads.find(text, id, read);
+    } catch (error) {
+      throw toAppError(error);
+    }
+  }
+
   findMany(
     trx: Knex.Transaction,
     { shape, ids, columns }: { shape: ResourceShape; ids: number[]; columns: string[] },
   ): Promise<Row[]> {
-    const from = `from ${quoted(shape.table)} as t0 where t0."id" = any(?::bigint[])`;
-    const text = `select ${columnList(columns)} ${from} order by t0."id"`;
+    const text = `${rowsByIdSql(shape, columns)} order by t0."id"`;
     return runSql<Row>(trx, { text, bindings: [ids] });
   }
 
@@ -198,15 +210,16 @@ interface Values {
 
 type LinkedIds = Link & { relatedIds: number[] };
 
-/** One row by its id, outside of any transaction. */
-async function findRow(db: Database, { shape, id, columns }: FindQuery): Promise<Row | undefined> {
-  const text = `select ${columnList(columns)} from ${quoted(shape.table)} as t0 where t0."id" = ?`;
-  try {
-    const [row] = await runOnPool<Row>(db, { text, bindings: [id] });
-    return row;
-  } catch (error) {
-    throw toAppError(error);
-  }
+/** The texts of `rowsByIdSql`, by their columns. */
+const rowTexts = new WeakMap<readonly string[], { table: string; text: string }>();
+
+function rowsByIdSql({ table }: ResourceShape, columns: readonly string[]): string {
+  const known = rowTexts.get(columns);
+  if (known?.table === table) return known.text;
+  const from = `from ${quoted(table)} as t0 where t0."id" = any(?::bigint[])`;
+  const text = `select ${columnList(columns)} ${from}`;
+  rowTexts.set(columns, { table, text });
+  return text;
 }
 
 function insertSql(shape: ResourceShape, values: [string, unknown][]): Sql {

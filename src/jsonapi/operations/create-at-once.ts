@@ -72,7 +72,7 @@ async function findRelated(
   const id = parsed.input.toOne[name];
   if (relation === undefined || typeof id !== 'number') return undefined;
   const shape = relatedDefinition(registry, relation);
-  return store.find(null, { shape, id, columns: [...columns] });
+  return store.find(null, { shape, id, columns });
 }
 
 /**
