@@ -40,16 +40,15 @@ export async function readColumnDefaults(
   };
 }
 
-const NEXT_ID = `
-select nextval(pg_get_serial_sequence(?, 'id')) as id, now() as now`;
+const NEXT_IDS = `
+select nextval(pg_get_serial_sequence(?, 'id')) as id, now() as now
+from generate_series(1, ?)`;
 
-/** An id that no row has or gets. */
-export async function nextId(
+/** Ids that no row has or gets. */
+export async function nextIds(
   knex: Knex,
   { table }: ResourceShape,
-): Promise<{ id: number; now: Date }> {
-  const bindings = [quoted(table)];
-  const [next] = await runPrepared<{ id: number; now: Date }>(knex, { text: NEXT_ID, bindings });
-  if (next === undefined) throw new Error(`${table} has no next id`);
-  return next;
+  count: number,
+): Promise<{ id: number; now: Date }[]> {
+  return runPrepared(knex, { text: NEXT_IDS, bindings: [quoted(table), count] });
 }

@@ -12,16 +12,9 @@ const REFUSED = /^(?:22|23|40)/;
 
 /** The inserted row; undefined if nothing was stored. Throws AppError. */
 export async function insertGuarded(knex: Knex, insert: GuardedInsert): Promise<Row | undefined> {
-  const { values, columns } = insert;
-  // What was just written needs no way back.
-  const returned = columns.filter((column) => !Buffer.isBuffer(values[column]));
-  const written = columns.filter((column) => Buffer.isBuffer(values[column]));
   try {
-    const sql = guardedInsertSql({ ...insert, columns: returned });
-    const [row] = await runPrepared<Row>(knex, sql);
-    return (
-      row && Object.assign(row, Object.fromEntries(written.map((name) => [name, values[name]])))
-    );
+    const [row] = await runPrepared<Row>(knex, guardedInsertSql(insert));
+    return row;
   } catch (error) {
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && REFUSED.test(code)) return undefined;

@@ -18,13 +18,13 @@ import type {
   Row,
   Store,
 } from '../../jsonapi/store.js';
-import { BatchedReads } from '../connection/batched-reads.js';
+import { Batches } from '../connection/batches.js';
 import type { Database } from '../connection/database.js';
 import { runOnPool } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
-import { nextId, readColumnDefaults } from './column-defaults.js';
+import { nextIds, readColumnDefaults } from './column-defaults.js';
 import { quoted } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
@@ -52,7 +52,7 @@ export class ResourceStore implements Store {
   readonly #digestKey: Buffer;
   readonly #responses: StoredResponses;
   readonly #defaults = new Map<string, ColumnDefaults>();
-  readonly #reads = new BatchedReads<Row>();
+  readonly #batches = new Batches();
 
   constructor(db: Database, digestKey: Buffer) {
     this.#db = db;
@@ -80,12 +80,11 @@ export class ResourceStore implements Store {
   /** Outside of any transaction. */
   async #findOutside({ shape, id, columns }: FindQuery): Promise<Row | undefined> {
     const text = rowsByIdSql(shape, columns);
-    try {
-      const read = (ids: number[]) => runOnPool<Row>(this.#db, { text, bindings: [ids] });
-      return await this.#reads.find(text, id, read);
-    } catch (error) {
-      throw toAppError(error);
-    }
+    const read = async (ids: number[]): Promise<(Row | undefined)[]> => {
+      const rows = await runOnPool<Row>(this.#db, { text, bindings: [[...new Set(ids)]] });
+      return ids.map((one) => ownCopy(rows.find((row) => row.id === one)));
+    };
+    return this.#batches.run(text, id, read).catch(throwAppError);
   }
 
   findMany(
@@ -172,17 +171,14 @@ export class ResourceStore implements Store {
   async columnDefaults(shape: ResourceShape): Promise<ColumnDefaults> {
     const known = this.#defaults.get(shape.table);
     if (known !== undefined) return known;
-    const read = await readColumnDefaults(this.#db.knex, shape).catch((error: unknown) => {
-      throw toAppError(error);
-    });
+    const read = await readColumnDefaults(this.#db.knex, shape).catch(throwAppError);
     this.#defaults.set(shape.table, read);
     return read;
   }
 
   async nextId(shape: ResourceShape): Promise<{ id: number; now: Date }> {
-    return nextId(this.#db.knex, shape).catch((error: unknown) => {
-      throw toAppError(error);
-    });
+    const choose = ({ length }: unknown[]) => nextIds(this.#db.knex, shape, length);
+    return this.#batches.run(`next id of ${shape.table}`, null, choose).catch(throwAppError);
   }
 
   insertGuarded(insert: GuardedInsert): Promise<Row | undefined> {
@@ -209,6 +205,15 @@ interface Values {
 }
 
 type LinkedIds = Link & { relatedIds: number[] };
+
+function throwAppError(error: unknown): never {
+  throw toAppError(error);
+}
+
+/** Callers may change their row. */
+function ownCopy(row: Row | undefined): Row | undefined {
+  return row && { ...row };
+}
 
 /** The texts of `rowsByIdSql`, by their columns. */
 const rowTexts = new WeakMap<readonly string[], { table: string; text: string }>();

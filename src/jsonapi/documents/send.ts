@@ -34,15 +34,18 @@ function sendParts(
   res: Response,
   { parts, mediaType }: { parts: Buffer[]; mediaType: string },
 ): void {
-  if (parts.length > 0) {
-    res.setHeader('Content-Type', mediaType);
-    res.setHeader(
-      'Content-Length',
-      parts.reduce((sum, part) => sum + part.length, 0),
-    );
-    if (req.method !== 'HEAD') for (const part of parts) res.write(part);
+  if (parts.length === 0) {
+    res.end();
+    return;
   }
-  res.end();
+  res.setHeader('Content-Type', mediaType);
+  res.setHeader(
+    'Content-Length',
+    parts.reduce((sum, part) => sum + part.length, 0),
+  );
+  const shown = req.method === 'HEAD' ? [] : parts;
+  for (const part of shown.slice(0, -1)) res.write(part);
+  res.end(shown.at(-1));
 }
 
 /** Lists already have their form. The stored response to a repeated write has only bytes. */

@@ -97,11 +97,11 @@ async function newRow(
   const hasKey = request.idempotency !== undefined;
   if (!unknown.every(isPossible) || (hasKey && !isWhole)) return undefined;
   if (!hasKey && unknown.length === 0) {
-    return { values, row: { ...known, id: 0 }, isWhole: false };
+    return { values, row: Object.assign(known, { id: 0 }), isWhole: false };
   }
   const { id, now } = await api.store.nextId(definition);
   const chosen = { ...timesAt(now, times), id };
-  return { values: { ...values, ...chosen }, row: { ...known, ...chosen }, isWhole };
+  return { values: { ...values, ...chosen }, row: Object.assign(known, chosen), isWhole };
 }
 
 function defined(values: Record<string, unknown>): Record<string, unknown> {
@@ -110,6 +110,12 @@ function defined(values: Record<string, unknown>): Record<string, unknown> {
 
 function timesAt(now: Date, times: ColumnDefaults['times']): Record<string, unknown> {
   return Object.fromEntries(times.map((column) => [column, now]));
+}
+
+/** Whether the stored column has the value that the row has already. */
+function isKnown(column: string, { plan, values, row }: Planned): boolean {
+  if (Object.hasOwn(plan.computed ?? {}, column)) return true;
+  return column !== 'id' && Object.hasOwn(row, column) && isReadAsWritten(values[column]);
 }
 
 /** The database orders the members of JSON values by itself. */
@@ -134,10 +140,9 @@ async function store(
   const { guard } = plan;
   const insert = { shape: definition, values, guard, effects: [...plan.effects, audit] };
   if (!isWhole) {
-    const { computed = {} } = plan;
-    const columns = shown.columns.filter((column) => !Object.hasOwn(computed, column));
+    const columns = shown.columns.filter((column) => !isKnown(column, planned));
     const stored = await api.store.insertGuarded({ ...insert, columns });
-    return stored && answerOf(api, planned, { ...stored, ...computed });
+    return stored && answerOf(api, planned, Object.assign(row, stored));
   }
   const answer = await answerOf(api, planned, row);
   const { idempotency, context } = request;
