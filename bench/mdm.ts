@@ -26,7 +26,7 @@ const PER_DEVICE = setting('BENCH_COMMANDS_PER_DEVICE', 60);
 const ENROLLMENTS = setting('BENCH_ENROLLMENTS', 6000);
 
 /** A command whose answer is only stored; the last measurement also takes the answers apart. */
-const PLAIN = 'ManagedMediaList';
+const PLAIN = 'ContentCachingInformation';
 const HANDLED = 'DeviceInformation';
 
 interface Bench {
