@@ -30,10 +30,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'embedded-postgres': ['db/connection'],
   http: ['jsonapi'],
   events: ['jsonapi', 'db/admin'],
-  auth: [
-    ...['http', 'jsonapi', 'events'],
-    ...['db/connection', 'db/admin', 'db/processes', 'db/device-path'],
-  ],
+  auth: [...['http', 'jsonapi', 'events'], ...['db/connection', 'db/admin', 'db/processes']],
   pki: [
     ...['http', 'crypto', 'protocol', 'events'],
     ...['db/connection', 'db/pki', 'db/push', 'db/processes', 'db/admin'],

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { findUsableTokens, type TokenRow } from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
+import { MicroBatcher } from '../db/connection/micro-batcher.js';
 import { toAppError } from '../db/connection/sqlstate.js';
-import { MicroBatcher } from '../db/device-path/micro-batcher.js';
 
 /** How long a token revoked by another process may still work while the change feed is down. */
 const KNOWN_MS = 1_000;

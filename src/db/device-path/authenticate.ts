@@ -1,9 +1,9 @@
 import { type Database, runStatement } from '../connection/database.js';
+import { MicroBatcher } from '../connection/micro-batcher.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { ReplacedEnrollment, ReplacedRow } from '../enroll/replaced-enrollment.js';
 import { type AuthenticateFacts, FACTS } from './authenticate-message.js';
 import { AUTHENTICATE } from './authenticate-statement.js';
-import { MicroBatcher } from './micro-batcher.js';
 
 /**
  * - `enrolling`: a new enrollment begins and waits for its TokenUpdate.

@@ -1,8 +1,8 @@
 import { type Database, runStatement } from '../connection/database.js';
+import { MicroBatcher, type MicroBatcherOptions } from '../connection/micro-batcher.js';
 import type { PinState } from '../pki/identity-revocation.js';
 import { type Authenticated, type AuthenticateOptions, AuthenticateStore } from './authenticate.js';
 import type { AuthenticateFacts } from './authenticate-message.js';
-import { MicroBatcher, type MicroBatcherOptions } from './micro-batcher.js';
 import type { Caller } from './report-exchange.js';
 import {
   type CallerKey,

@@ -1,8 +1,8 @@
 import { type Database, runStatement } from '../connection/database.js';
+import { MicroBatcher } from '../connection/micro-batcher.js';
 import type { EligibilityFacts } from '../devices/device-repository.js';
 import type { PinState } from '../pki/identity-revocation.js';
 import { KnownPayloads, type PayloadSnapshot } from './known-payloads.js';
-import { MicroBatcher } from './micro-batcher.js';
 import { EXCHANGE } from './report-exchange-sql.js';
 
 /** How a device answered a command; Idle carries no command. */

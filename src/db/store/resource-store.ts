@@ -18,13 +18,11 @@ import type {
   Row,
   Store,
 } from '../../jsonapi/store.js';
-import { Batches } from '../connection/batches.js';
 import type { Database } from '../connection/database.js';
-import { runOnPool } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
-import { nextIds, readColumnDefaults } from './column-defaults.js';
+import { readColumnDefaults } from './column-defaults.js';
 import { quoted } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
@@ -39,6 +37,7 @@ import {
 } from './resource-store-links.js';
 import { listRows } from './resource-store-list.js';
 import { runnerIn, runSql } from './resource-store-sql.js';
+import { RowReads, rowsByIdSql } from './row-reads.js';
 
 /** Locks the row against other writers, not against rows that refer to it. */
 const ROW_LOCK = 'for no key update';
@@ -51,13 +50,14 @@ export class ResourceStore implements Store {
   readonly #db: Database;
   readonly #digestKey: Buffer;
   readonly #responses: StoredResponses;
+  readonly #reads: RowReads;
   readonly #defaults = new Map<string, ColumnDefaults>();
-  readonly #batches = new Batches();
 
   constructor(db: Database, digestKey: Buffer) {
     this.#db = db;
     this.#digestKey = digestKey;
     this.#responses = new StoredResponses(digestKey);
+    this.#reads = new RowReads(db);
   }
 
   inTransaction<T>(work: (trx: Knex.Transaction) => Promise<T>): Promise<T> {
@@ -70,21 +70,11 @@ export class ResourceStore implements Store {
 
   async find(trx: Knex.Transaction | null, query: FindQuery): Promise<Row | undefined> {
     const { shape, id, columns, lock } = query;
-    if (trx === null) return this.#findOutside(query);
+    if (trx === null) return this.#reads.find(query).catch(throwAppError);
     const from = `from ${quoted(shape.table)} as t0 where t0."id" = ?`;
     const text = `select ${columnList(columns)} ${from}${lock ? ` ${ROW_LOCK}` : ''}`;
     const [row] = await runSql<Row>(trx, { text, bindings: [id] });
     return row;
-  }
-
-  /** Outside of any transaction. */
-  async #findOutside({ shape, id, columns }: FindQuery): Promise<Row | undefined> {
-    const text = rowsByIdSql(shape, columns);
-    const read = async (ids: number[]): Promise<(Row | undefined)[]> => {
-      const rows = await runOnPool<Row>(this.#db, { text, bindings: [[...new Set(ids)]] });
-      return ids.map((one) => ownCopy(rows.find((row) => row.id === one)));
-    };
-    return this.#batches.run(text, id, read).catch(throwAppError);
   }
 
   findMany(
@@ -177,8 +167,7 @@ export class ResourceStore implements Store {
   }
 
   async nextId(shape: ResourceShape): Promise<{ id: number; now: Date }> {
-    const choose = ({ length }: unknown[]) => nextIds(this.#db.knex, shape, length);
-    return this.#batches.run(`next id of ${shape.table}`, null, choose).catch(throwAppError);
+    return this.#reads.nextId(shape).catch(throwAppError);
   }
 
   insertGuarded(insert: GuardedInsert): Promise<Row | undefined> {
@@ -208,23 +197,6 @@ type LinkedIds = Link & { relatedIds: number[] };
 
 function throwAppError(error: unknown): never {
   throw toAppError(error);
-}
-
-/** Callers may change their row. */
-function ownCopy(row: Row | undefined): Row | undefined {
-  return row && { ...row };
-}
-
-/** The texts of `rowsByIdSql`, by their columns. */
-const rowTexts = new WeakMap<readonly string[], { table: string; text: string }>();
-
-function rowsByIdSql({ table }: ResourceShape, columns: readonly string[]): string {
-  const known = rowTexts.get(columns);
-  if (known?.table === table) return known.text;
-  const from = `from ${quoted(table)} as t0 where t0."id" = any(?::bigint[])`;
-  const text = `select ${columnList(columns)} ${from}`;
-  rowTexts.set(columns, { table, text });
-  return text;
 }
 
 function insertSql(shape: ResourceShape, values: [string, unknown][]): Sql {

@@ -1,4 +1,4 @@
-import { MicroBatcher } from '../../../src/db/device-path/micro-batcher.js';
+import { MicroBatcher } from '../../../src/db/connection/micro-batcher.js';
 
 interface Item {
   key: string;
