@@ -120,7 +120,48 @@ export function notFound(what: string): AppError {
   return new AppError('not_found', 404, `${what} does not exist`);
 }
 
+/** @param allowed the value of the header Allow. */
+export function methodNotAllowed(method: string, allowed: string): AppError {
+  const message = `${method} is not possible here, only ${allowed}`;
+  return new AppError('method_not_allowed', 405, message, { headers: { Allow: allowed } });
+}
+
 /** Something that the server needs is missing; the message says what an admin should do. */
 export function unavailable(message: string, cause?: unknown): AppError {
   return new AppError('unavailable', 503, message, { cause });
+}
+
+const FEW_NAMES = 15;
+const NEAREST_NAMES = 5;
+/** Longer ones come from no typing error, and to compare them takes time. */
+const LONGEST_NAME = 40;
+
+/** For the message about an unknown name: all the known ones, or the nearest of many. */
+export function knownNames(unknown: string, names: readonly string[]): string {
+  if (names.length === 0) return 'there are none';
+  if (names.length <= FEW_NAMES) return `known: ${names.join(', ')}`;
+  const nearest = nearestNames(unknown, names).slice(0, NEAREST_NAMES);
+  return `the nearest of ${names.length} known ones: ${nearest.join(', ')}`;
+}
+
+/** All of them, the ones that differ least first. */
+export function nearestNames(unknown: string, names: readonly string[]): string[] {
+  const wanted = unknown.slice(0, LONGEST_NAME).toLowerCase();
+  const rated = names.map((name) => ({ name, distance: distanceOf(wanted, name.toLowerCase()) }));
+  return rated.sort((one, other) => one.distance - other.distance).map(({ name }) => name);
+}
+
+/** Levenshtein's; a part of a name is near to it. */
+export function distanceOf(one: string, other: string): number {
+  if (one !== '' && other.includes(one)) return 1 - one.length / (other.length + 1);
+  let above = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [row, letter] of [...one].entries()) {
+    const line = [row + 1];
+    for (let column = 1; column <= other.length; column += 1) {
+      const replaced = (above[column - 1] ?? 0) + (letter === other[column - 1] ? 0 : 1);
+      line.push(Math.min(replaced, (above[column] ?? 0) + 1, (line[column - 1] ?? 0) + 1));
+    }
+    above = line;
+  }
+  return above[other.length] ?? 0;
 }

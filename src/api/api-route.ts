@@ -1,5 +1,5 @@
 import type { ErrorRequestHandler, RequestHandler } from 'express';
-import { AppError } from '../errors.js';
+import { methodNotAllowed } from '../errors.js';
 import { refuseCrossSite } from '../http/requests/cross-site.js';
 import { requireRole } from '../http/requests/request-context.js';
 import type { Role } from '../jsonapi/context.js';
@@ -109,8 +109,7 @@ function refuse(route: ApiRoute): RequestHandler {
       res.status(204).set(headers).end();
       return;
     }
-    const message = `${req.method} is not possible here`;
-    throw new AppError('method_not_allowed', 405, message, { headers });
+    throw methodNotAllowed(req.method, headers.Allow);
   };
 }
 

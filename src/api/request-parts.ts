@@ -1,8 +1,9 @@
 import type { Request, RequestHandler } from 'express';
 import express from 'express';
 import type { z } from 'zod';
-import { AppError, type ErrorDetail, notFound, validationError } from '../errors.js';
+import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { parseId } from '../jsonapi/definition/values.js';
+import { invalidParameter, unknownParameter } from '../jsonapi/query/parameters.js';
 import { checkBody, checkContentType } from '../jsonapi/requests/negotiation.js';
 import { pointer } from '../jsonapi/requests/pointers.js';
 import { validationMessage } from '../jsonapi/requests/validation-message.js';
@@ -68,14 +69,10 @@ export function pathId({ params }: Request, name: string, type: string): number 
   return id;
 }
 
-function invalidParameter(parameter: string, message: string): AppError {
-  return new AppError('invalid_parameter', 400, message, { source: { parameter } });
-}
-
 /** AppError 400 for a parameter that is not among the known ones. */
-export function refuseOthers({ query }: Request, known: string[]): void {
+export function refuseOthers({ query }: Request, known: readonly string[]): void {
   const [other] = Object.keys(query).filter((name) => !known.includes(name));
-  if (other !== undefined) throw invalidParameter(other, `unknown parameter ${other}`);
+  if (other !== undefined) throw unknownParameter(other, known);
 }
 
 /** False when it is absent. AppError 400 when it is neither true nor false. */

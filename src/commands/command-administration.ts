@@ -19,7 +19,7 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
-import { completeSecrets, involvesSecret } from './command-secrets.js';
+import { completeSecrets, involvesSecret, secretFaults } from './command-secrets.js';
 import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
@@ -235,7 +235,10 @@ export class CommandAdministration {
 function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict {
   const { userId, requestType, parameters, isForced } = input;
   const { value, faults } = checkJsonParameters(requestType, parameters);
-  const all = [...faults, ...timeFaults(input)];
+  const ofSecrets = secretFaults(requestType, parameters);
+  const isOther = ({ source }: ErrorDetail) =>
+    !ofSecrets.some((fault) => fault.source?.pointer === source?.pointer);
+  const all = [...ofSecrets, ...faults.filter(isOther), ...timeFaults(input)];
   if (all.length > 0) throw validationError(all);
   const isForUser = userId !== undefined;
   requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });

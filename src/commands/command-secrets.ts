@@ -7,7 +7,7 @@ import {
   findConfirmedSecret,
   type SealedSecret,
 } from '../db/devices/device-secrets.js';
-import { type ErrorDetail, validationError } from '../errors.js';
+import type { ErrorDetail } from '../errors.js';
 import { completeAdminPassword } from './admin-password.js';
 import type { JsonObject } from './present-command.js';
 import { completeRotation, type RotationDeps } from './recovery-keys.js';
@@ -75,7 +75,7 @@ export function involvesSecret(requestType: string): boolean {
 
 /**
  * The parameters with the secrets that were left out: a new one is made, a current one is the one that
- * the device last confirmed. AppError 422 for a PIN that is not six digits.
+ * the device last confirmed. What was given is not checked.
  */
 export async function completeSecrets(
   deps: RotationDeps,
@@ -116,8 +116,6 @@ async function completeByRule(
     complete[sets] = sets === 'PIN' ? newPin() : newPassword();
   }
   const value = complete[sets];
-  const fault = sets === 'PIN' ? pinFault(value) : undefined;
-  if (fault !== undefined) throw validationError([fault]);
   if (typeof value !== 'string') return { parameters: complete };
   return { parameters: complete, secret: seal(box, { deviceId, kind, value }) };
 }
@@ -151,10 +149,12 @@ function newPassword(): string {
   return Array.from({ length: GROUPS }, group).join('-');
 }
 
-function pinFault(value: unknown): ErrorDetail | undefined {
-  if (value === undefined || (typeof value === 'string' && PIN.test(value))) return undefined;
+/** Faults of given secrets that Apple's schema does not find. */
+export function secretFaults(requestType: string, { PIN: pin }: JsonObject): ErrorDetail[] {
+  const isSet = Object.hasOwn(RULES, requestType) && RULES[requestType]?.sets === 'PIN';
+  if (!isSet || pin === undefined || (typeof pin === 'string' && PIN.test(pin))) return [];
   const source = { pointer: '/data/attributes/parameters/PIN' };
-  return { detail: 'PIN must be six digits; leave it out and Muster makes one', source };
+  return [{ detail: 'PIN must be six digits; leave it out and Muster makes one', source }];
 }
 
 /** An empty password clears the lock: an empty row says that there is none. */

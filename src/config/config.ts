@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
+import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
   databaseUrl,
   grace,
@@ -98,6 +99,8 @@ export interface Config {
   /** Origins of front ends on other hosts that may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** Variables that are probably misspelt; they have no effect. */
+  readonly unknownSettings: readonly UnknownSetting[];
 }
 
 /** Every problem found, one line each; the values, which may be secret, are not in them. */
@@ -170,19 +173,25 @@ export function withHttps(config: Config): Config {
 
 /**
  * Reads the environment and the `.env` of `cwd`, which the environment overrides; variables that
- * are not Muster's are ignored. Throws ConfigError with all problems at once.
+ * are not Muster's are ignored, and named if they look like a misspelt setting. Throws ConfigError with all problems at once.
  */
 export function loadConfig(
   environment: Record<string, string | undefined> = process.env,
   cwd: string = process.cwd(),
 ): Config {
-  const env = { ...withoutEmpty(readDotEnv(cwd)), ...withoutEmpty(environment) };
+  const dotEnv = withoutEmpty(readDotEnv(cwd));
+  const env = { ...dotEnv, ...withoutEmpty(environment) };
   const parsed = ENVIRONMENT.safeParse(env);
   const issues = parsed.error?.issues ?? [];
   const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
   problems.push(...crossProblems(env));
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
-  return toConfig(parsed.data, cwd);
+  const unknown = unknownSettings({
+    settings: Object.keys(ENVIRONMENT.shape),
+    dotEnv: Object.keys(dotEnv),
+    environment: Object.keys(environment),
+  });
+  return Object.freeze({ ...toConfig(parsed.data, cwd), unknownSettings: Object.freeze(unknown) });
 }
 
 /** An empty value is the same as none: `FOO=` in a file or a compose template unsets. */
@@ -203,14 +212,14 @@ function readDotEnv(cwd: string): Record<string, string | undefined> {
   }
 }
 
-function toConfig(env: Environment, cwd: string): Config {
+function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'> {
   const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = env;
   const tls =
     cert === undefined || key === undefined
       ? undefined
       : Object.freeze({ certFile: resolve(cwd, cert), keyFile: resolve(cwd, key) });
   const scheme = tls === undefined ? 'http' : 'https';
-  return Object.freeze({
+  return {
     port: env.PORT,
     host: env.HOST,
     publicUrl: env.PUBLIC_URL ?? `${scheme}://localhost:${env.PORT}`,
@@ -243,7 +252,7 @@ function toConfig(env: Environment, cwd: string): Config {
     lab: env.LAB === 'on',
     inventoryInterval: env.INVENTORY_INTERVAL,
     logLevel: env.LOG_LEVEL,
-  });
+  };
 }
 
 function oidcOf(env: Environment): OidcConfig | undefined {

@@ -1,5 +1,5 @@
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import { AppError, notFound } from '../errors.js';
+import { AppError, methodNotAllowed, notFound } from '../errors.js';
 import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
 import { parseId } from './definition/values.js';
@@ -102,8 +102,7 @@ function isRead({ method }: Request): boolean {
 function endpointOf(route: Route, method: string): Endpoint {
   const endpoint = route.methods[(method === 'HEAD' ? 'GET' : method) as Method];
   if (endpoint) return endpoint;
-  const headers = { Allow: allowed(route) };
-  throw new AppError('method_not_allowed', 405, `${method} is not possible here`, { headers });
+  throw methodNotAllowed(method, allowed(route));
 }
 
 function allowed({ methods }: Route): string {

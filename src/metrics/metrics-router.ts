@@ -1,5 +1,5 @@
 import { type RequestHandler, Router } from 'express';
-import { AppError } from '../errors.js';
+import { methodNotAllowed } from '../errors.js';
 import { jsonApiErrorHandler } from '../http/errors/json-api-errors.js';
 import { isLocalRequest } from '../http/requests/local-request.js';
 import { requireRole } from '../http/requests/request-context.js';
@@ -35,7 +35,5 @@ export function createMetricsRouter(options: MetricsRouterOptions): Router {
 
 const refuseMethods: RequestHandler = (req, _res, next) => {
   if (req.method === 'GET' || req.method === 'HEAD') return next();
-  throw new AppError('method_not_allowed', 405, `${req.method} is not possible here`, {
-    headers: { Allow: 'GET, HEAD' },
-  });
+  throw methodNotAllowed(req.method, 'GET, HEAD');
 };

@@ -83,6 +83,10 @@ async function refuseWrongKey(config: Config, db: Database, logger: Logger): Pro
 }
 
 function warnOfSettings(config: Config, { publicUrl, tls }: Container, logger: Logger): void {
+  for (const { name, nearest } of config.unknownSettings) {
+    const hint = nearest === undefined ? '.env.example has them all' : `did you mean ${nearest}?`;
+    logger.warn({ variable: name }, `${name} is no setting and has no effect; ${hint}`);
+  }
   const { hostname, port } = new URL(publicUrl);
   if (port === '0')
     logger.warn(

@@ -56,7 +56,9 @@ describe('authenticate', () => {
         status: '401',
         code: 'unauthorized',
         title: 'Unauthorized',
-        detail: 'a valid token is needed',
+        detail:
+          'a valid token is needed: send Authorization: Bearer TOKEN, with the one in ' +
+          'DATA_DIR/admin-token or one of `muster token create`',
       },
     ]);
   });

@@ -186,6 +186,7 @@ describe('an empty environment', () => {
       lab: false,
       inventoryInterval: 86_400_000,
       logLevel: 'info',
+      unknownSettings: [],
     });
     const parts = [config, config.trustProxy, config.corsOrigins];
     expect(parts.map(Object.isFrozen)).toEqual([true, true, true]);
@@ -278,6 +279,7 @@ describe('a good environment', () => {
       lab: false,
       inventoryInterval: 5_400_000,
       logLevel: 'debug',
+      unknownSettings: [],
     });
   });
 
@@ -351,6 +353,33 @@ describe('a .env file', () => {
     const directory = temporaryDirectory();
     writeFileSync(join(directory, '.env'), 'PORT=x\n');
     expect(problems({}, directory)).toEqual(['PORT: must be a number from 0 to 65535']);
+  });
+});
+
+describe('a name that is no setting', () => {
+  function unknown(dotEnv: string, environment: Record<string, string> = {}) {
+    const directory = temporaryDirectory();
+    writeFileSync(join(directory, '.env'), dotEnv);
+    const { unknownSettings } = loadConfig(environment, directory);
+    return unknownSettings.map(({ name, nearest }) => [name, nearest]);
+  }
+
+  it('is found in a .env, with the setting that it may be meant for', () => {
+    const dotEnv = 'PUBLIC_ULR=https://a.test\nENROLMENT=open\nMY_OWN=1\nPORT=9000\nEMPTY_NAME=\n';
+    expect(unknown(dotEnv)).toEqual([
+      ['ENROLMENT', 'ENROLLMENT'],
+      ['MY_OWN', undefined],
+      ['PUBLIC_ULR', 'PUBLIC_URL'],
+    ]);
+  });
+
+  it('is found in the environment only if it looks like a setting', () => {
+    const environment = { DATABSE_URL: 'x', LANG: 'C', HOME: '/root', PORTS: '1', MY_OWN: '1' };
+    expect(unknown('', environment)).toEqual([['DATABSE_URL', 'DATABASE_URL']]);
+  });
+
+  it('is not found where docker compose or another command reads it', () => {
+    expect(unknown('POSTGRES_PASSWORD=a\nMUSTER_BIND=0.0.0.0\nNEW_MASTER_KEY=a\n')).toEqual([]);
   });
 });
 

@@ -78,7 +78,8 @@ describe('an address that cannot be listened on', () => {
     const results = [fresh, dataDir].map((directory) =>
       runToEnd(['serve'], { dataDir: directory, env: { PORT: port } }),
     );
-    const output = `muster: 127.0.0.1:${port} is in use by another program (HOST, PORT)\n`;
+    const advice = 'choose another PORT, or end that program';
+    const output = `muster: 127.0.0.1:${port} is in use by another program: ${advice}\n`;
     const refusal = { code: 1, output };
     expect(await Promise.all(results).finally(() => holder.close())).toEqual([refusal, refusal]);
     expect(readdirSync(fresh)).toEqual([]);
@@ -90,7 +91,7 @@ describe('an address that cannot be listened on', () => {
     const env = { HOST: '192.0.2.1', PORT: '8080' };
     const { code, output } = await runToEnd(['serve'], { dataDir: fresh, env });
     expect(code).toBe(1);
-    expect(output).toBe('muster: 192.0.2.1:8080 is no address of this machine (HOST, PORT)\n');
+    expect(output).toBe('muster: 192.0.2.1:8080 is no address of this machine: change HOST\n');
     expect(readdirSync(fresh)).toEqual([]);
   });
 });

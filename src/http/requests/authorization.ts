@@ -3,6 +3,10 @@ import { AppError } from '../../errors.js';
 // Basic first: Chromium reads only the first challenge of a line, and cannot prompt for Bearer.
 const CHALLENGE = 'Basic realm="muster", charset="UTF-8", Bearer realm="muster"';
 
+const MESSAGE =
+  'a valid token is needed: send Authorization: Bearer TOKEN, with the one in DATA_DIR/admin-token ' +
+  'or one of `muster token create`';
+
 /** The token of an Authorization header: of Bearer, or the password of Basic (RFC 7617). */
 export function tokenOf(header: string | undefined): string | undefined {
   const match = /^(Bearer|Basic) +(\S+) *$/i.exec(header ?? '');
@@ -20,7 +24,7 @@ export function isBasic(header: string | undefined): boolean {
 
 /** One message for every failure, so that it does not show which tokens existed. */
 export function unauthorized(): AppError {
-  return new AppError('unauthorized', 401, 'a valid token is needed', {
+  return new AppError('unauthorized', 401, MESSAGE, {
     headers: { 'WWW-Authenticate': CHALLENGE },
   });
 }

@@ -37,20 +37,19 @@ export async function requireFreeAddress(address: ListenAddress): Promise<void> 
   await new Promise((resolve) => probe.close(resolve));
 }
 
+/** What is wrong, and the setting that changes it. */
 const REASONS: Record<string, string> = {
-  EADDRINUSE: 'is in use by another program',
-  EACCES: 'is not open to this user',
-  EADDRNOTAVAIL: 'is no address of this machine',
-  ENOTFOUND: 'is no known host',
+  EADDRINUSE: 'is in use by another program: choose another PORT, or end that program',
+  EACCES: 'is not open to this user: choose a PORT of 1024 or more',
+  EADDRNOTAVAIL: 'is no address of this machine: change HOST',
+  ENOTFOUND: 'is no known host: change HOST',
 };
 
-/** Why the server cannot listen, as an AppError that names the settings; other errors unchanged. */
+/** Why the server cannot listen, as an AppError that names the setting; other errors unchanged. */
 export function listenError(error: unknown, { host, port }: ListenAddress) {
   const reason = REASONS[(error as NodeJS.ErrnoException | undefined)?.code ?? ''];
   if (reason === undefined) return error;
-  return new AppError('unavailable', 503, `${host}:${port} ${reason} (HOST, PORT)`, {
-    cause: error,
-  });
+  return new AppError('unavailable', 503, `${host}:${port} ${reason}`, { cause: error });
 }
 
 interface Connections {

@@ -15,6 +15,7 @@ import {
   type Page,
   parsePageNumber,
   refuseParameters,
+  unknownParameter,
 } from '../query/parameters.js';
 import type { Caller, Link } from '../store.js';
 
@@ -47,7 +48,7 @@ function pageOf(query: URLSearchParams): Page {
     if (query.getAll(name).length > 1) throw invalidParameter(name, `${name} is given twice`);
     if (name === 'page[size]') page.size = parsePageNumber(name, value, MAX_IDENTIFIERS);
     else if (name === 'page[number]') page.number = parsePageNumber(name, value, MAX_LINKAGE_PAGE);
-    else throw invalidParameter(name, `unknown query parameter "${name}"`);
+    else throw unknownParameter(name, ['page[size]', 'page[number]']);
   }
   return page;
 }

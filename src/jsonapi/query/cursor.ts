@@ -36,7 +36,10 @@ export function parseCursor(parameter: string, value: string, place: CursorPlace
   const position = decode(value, place);
   if (position !== undefined) return position;
   const { type } = place.definition;
-  throw invalidParameter(parameter, `${parameter} is no cursor of ${type} in this order`);
+  throw invalidParameter(
+    parameter,
+    `${parameter} is no cursor of ${type} in this order: take it from a link of a page with the same sort`,
+  );
 }
 
 function signature({ definition, sort }: CursorPlace): string {

@@ -1,3 +1,4 @@
+import { knownNames } from '../../errors.js';
 import { type Actor, hasRole } from '../context.js';
 import { isReadable } from '../definition/attributes.js';
 import {
@@ -34,7 +35,8 @@ export function parseSort(
     const descending = name.startsWith('-');
     const column = descending ? name.slice(1) : name;
     if (!isSortable(definition, column, actor)) {
-      throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"`);
+      const known = knownNames(column, sortableNames(definition, actor));
+      throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"; ${known}`);
     }
     if (!fields.has(column)) fields.set(column, { column, descending });
   }
@@ -45,6 +47,11 @@ export function parseSort(
 function isSortable({ attributes }: ResourceDefinition, name: string, actor: Actor): boolean {
   const attribute = member(attributes, name);
   return name === 'id' || (attribute?.sortable === true && isReadable(attribute, actor));
+}
+
+function sortableNames(definition: ResourceDefinition, actor: Actor): string[] {
+  const names = ['id', ...Object.keys(definition.attributes)];
+  return names.filter((name) => isSortable(definition, name, actor));
 }
 
 /** `include=a,b.c`: paths of relationships from the primary resource, three steps at most. */
@@ -76,13 +83,22 @@ function checkPath(
   for (const name of path.split('.')) {
     const relation = member(from.relationships, name);
     if (!relation) {
-      throw invalidParameter('include', `"${path}": ${from.type} has no relationship "${name}"`);
+      const known = knownNames(name, includableNames(from, context));
+      const message = `"${path}": ${from.type} has no relationship "${name}"; ${known}`;
+      throw invalidParameter('include', message);
     }
     from = relatedDefinition(registry, relation);
     if (!hasRole(actor, from.access.read)) {
       throw invalidParameter('include', `your role can't include "${path}"`);
     }
   }
+}
+
+function includableNames({ relationships }: ResourceDefinition, context: QueryContext): string[] {
+  const { registry, actor } = context;
+  return Object.entries(relationships).flatMap(([name, relation]) =>
+    hasRole(actor, relatedDefinition(registry, relation).access.read) ? [name] : [],
+  );
 }
 
 /** `fields[type]=a,b`: attributes and relationships of one type. */
@@ -93,11 +109,18 @@ export function parseFields(
 ): [type: string, fields: Set<string>] {
   const type = /^fields\[(.+)\]$/.exec(parameter)?.[1] ?? '';
   const definition = registry.get(type);
-  if (!definition) throw invalidParameter(parameter, `there is no type "${type}"`);
+  if (!definition) {
+    const known = knownNames(type, [...registry.keys()]);
+    throw invalidParameter(parameter, `there is no type "${type}"; ${known}`);
+  }
   const fields = names(parameter, value);
   const unknown = fields.find((name) => !isVisible(definition, name));
   if (unknown === undefined) return [type, new Set(fields)];
-  throw invalidParameter(parameter, `${type} has no field "${unknown}"`);
+  const { attributes, relationships } = definition;
+  const all = [...Object.keys(attributes), ...Object.keys(relationships)];
+  const known = all.filter((name) => isVisible(definition, name));
+  const message = `${type} has no field "${unknown}"; ${knownNames(unknown, known)}`;
+  throw invalidParameter(parameter, message);
 }
 
 function isVisible({ attributes, relationships }: ResourceDefinition, name: string): boolean {

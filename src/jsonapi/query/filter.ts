@@ -1,3 +1,4 @@
+import { knownNames } from '../../errors.js';
 import { hasRole } from '../context.js';
 import { isReadable } from '../definition/attributes.js';
 import {
@@ -93,8 +94,10 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
   if (unknown !== undefined && COMBINATIONS.has(unknown)) {
     throw invalidParameter(parameter, '"and", "or" and "not" each stand alone in a rule');
   }
-  if (unknown !== undefined)
-    throw invalidParameter(parameter, `unknown member "${unknown}" of a rule`);
+  if (unknown !== undefined) {
+    const message = `a rule has no member "${unknown}"; it has name, op, and val or field`;
+    throw invalidParameter(parameter, message);
+  }
   const { name, op } = rule;
   if (typeof name !== 'string' || typeof op !== 'string') {
     throw invalidParameter(parameter, 'a rule needs "name" and "op", both strings');
@@ -123,12 +126,28 @@ function asList(rule: Json): Json {
   return values.length > 1 ? { ...rule, op: 'in', val: values } : rule;
 }
 
-function columnNamed(name: string, { context, definition, parameter }: Place): Column {
+function columnNamed(name: string, place: Place): Column {
+  const { definition, parameter } = place;
   if (name === 'id') return idColumn(definition);
+  const column = filterColumn(name, place);
+  if (column) return column;
+  const columns = Object.keys(definition.attributes).filter((one) => filterColumn(one, place));
+  const known = ['id', ...columns, ...relatedNames(place)];
+  const message = `${definition.type} can't be filtered by "${name}"; ${knownNames(name, known)}`;
+  throw invalidParameter(parameter, message);
+}
+
+function filterColumn(name: string, { context, definition }: Place): Column | undefined {
   const attribute = member(definition.attributes, name);
-  const column = attribute && columnOf(name, attribute);
-  if (column && isReadable(attribute, context.actor)) return column;
-  throw invalidParameter(parameter, `${definition.type} can't be filtered by "${name}"`);
+  return attribute && isReadable(attribute, context.actor) ? columnOf(name, attribute) : undefined;
+}
+
+/** Relationships to what the client may read. */
+function relatedNames({ context, definition }: Place): string[] {
+  return Object.entries(definition.relationships).flatMap(([name, relation]) => {
+    const { access } = relatedDefinition(context.registry, relation);
+    return hasRole(context.actor, access.read) ? [name] : [];
+  });
 }
 
 function idColumn({ namedBy }: ResourceDefinition): Column {
@@ -156,7 +175,9 @@ function across(name: string, place: Place) {
   const { definition, parameter, context } = place;
   const relation = member(definition.relationships, name);
   if (!relation) {
-    throw invalidParameter(parameter, `${definition.type} has no relationship "${name}"`);
+    const known = knownNames(name, relatedNames(place));
+    const message = `${definition.type} has no relationship "${name}"; ${known}`;
+    throw invalidParameter(parameter, message);
   }
   const shape = relatedDefinition(context.registry, relation);
   if (!hasRole(context.actor, shape.access.read)) {

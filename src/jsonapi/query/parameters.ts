@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.js';
+import { AppError, knownNames } from '../../errors.js';
 
 /** AppError 400 that names the query parameter. */
 export function invalidParameter(parameter: string, message: string): AppError {
@@ -8,15 +8,25 @@ export function invalidParameter(parameter: string, message: string): AppError {
 /** Reads the value of the query parameter `name`. */
 export type ParameterReader = (value: string, name: string) => void;
 
-/** Reads every parameter once; only `filter[]` may be repeated. AppError 400 for unknown ones. */
+/** A parameter that an operation does not have. `known` are those that it has. */
+export function unknownParameter(name: string, known: readonly string[]): AppError {
+  const message = `unknown query parameter "${name}"; ${knownNames(name, known)}`;
+  return invalidParameter(name, message);
+}
+
+/**
+ * Reads every parameter once; only `filter[]` may be repeated. AppError 400 for unknown ones, which
+ * names the known ones.
+ */
 export function readParameters(
   params: URLSearchParams,
   readerOf: (name: string) => ParameterReader | undefined,
+  known: readonly string[],
 ): void {
   const names = new Set<string>();
   for (const [name, value] of params) {
     const read = readerOf(name);
-    if (!read) throw invalidParameter(name, `unknown query parameter "${name}"`);
+    if (!read) throw unknownParameter(name, known);
     if (names.has(name) && name !== 'filter[]') {
       throw invalidParameter(name, `${name} is given twice`);
     }
@@ -27,7 +37,7 @@ export function readParameters(
 
 /** For operations without query parameters. */
 export function refuseParameters(params: URLSearchParams): void {
-  readParameters(params, () => undefined);
+  readParameters(params, () => undefined, []);
 }
 
 export const DEFAULT_PAGE_SIZE = 30;

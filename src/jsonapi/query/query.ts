@@ -15,6 +15,13 @@ import {
   readParameters,
 } from './parameters.js';
 
+/** As messages name them; so are those below. */
+const DOCUMENT_PARAMETERS = ['include', 'fields[TYPE]'];
+const COLLECTION_PARAMETERS = [
+  ...['filter', 'filter[NAME]', 'sort', 'page[number]', 'page[size]', 'page[after]'],
+  ...['page[before]', 'page[total]', ...DOCUMENT_PARAMETERS],
+];
+
 /** The parameters of every operation that responds with resources. */
 export interface DocumentQuery {
   include: string[];
@@ -61,7 +68,7 @@ export function parseDocumentQuery(
   context: QueryContext,
 ): DocumentQuery {
   const query: DocumentQuery = { include: [], fields: new Map() };
-  readParameters(params, documentReaders(query, definition, context));
+  readParameters(params, documentReaders(query, definition, context), DOCUMENT_PARAMETERS);
   return query;
 }
 
@@ -79,7 +86,8 @@ export function parseWriteQuery(
   const query: WriteQuery = { include: [], fields: new Map(), flags: new Set() };
   const readDocument = documentReaders(query, definition, context);
   const flagOf = flagReaders(query.flags, flags);
-  readParameters(params, (name) => flagOf(name) ?? readDocument(name));
+  const known = [...Object.keys(flags ?? {}), ...DOCUMENT_PARAMETERS];
+  readParameters(params, (name) => flagOf(name) ?? readDocument(name), known);
   return query;
 }
 
@@ -100,7 +108,7 @@ export function parseDeleteQuery(
   { deleteFlags }: ResourceDefinition,
 ): Set<string> {
   const flags = new Set<string>();
-  readParameters(params, flagReaders(flags, deleteFlags));
+  readParameters(params, flagReaders(flags, deleteFlags), Object.keys(deleteFlags ?? {}));
   return flags;
 }
 
@@ -120,7 +128,8 @@ export function parseCollectionQuery(
   };
   const readDocument = documentReaders(query, definition, context);
   const readCollection = collectionReaders(query, definition, context);
-  readParameters(params, (name) => readCollection(name) ?? readDocument(name));
+  const read = (name: string) => readCollection(name) ?? readDocument(name);
+  readParameters(params, read, COLLECTION_PARAMETERS);
   const keyset = parseKeyset(params, { definition, sort: query.sort });
   return { ...query, keyset };
 }

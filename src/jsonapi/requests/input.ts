@@ -1,4 +1,4 @@
-import { AppError, type ErrorDetail, validationError } from '../../errors.js';
+import { AppError, type ErrorDetail, knownNames, validationError } from '../../errors.js';
 import type { Attribute } from '../definition/attributes.js';
 import { member, type ResourceDefinition, type WriteInput } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
@@ -6,6 +6,8 @@ import { parseId } from '../definition/values.js';
 import { pointer } from './pointers.js';
 import { notWritten, type Repeated } from './repeated-links.js';
 import { validationMessage } from './validation-message.js';
+
+const MOST_HINTS = 10;
 
 type Json = Record<string, unknown>;
 type Mode = 'create' | 'update';
@@ -144,7 +146,8 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
   if (attribute === undefined && isUnloaded(value) && member(definition.relationships, name))
     return;
   if (attribute === undefined) {
-    faults.push({ detail: `${definition.type} has no attribute "${name}"`, source });
+    const known = hintOf(name, Object.keys(definition.attributes), faults);
+    faults.push({ detail: `${definition.type} has no attribute "${name}"${known}`, source });
     return;
   }
   if (attribute.write !== 'always' && attribute.write !== mode) {
@@ -157,6 +160,11 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
   }
   input.attributes[name] = null;
   if (!attribute.nullable) faults.push({ detail: `${name} must not be null`, source });
+}
+
+/** Only beside the first faults: a body can have thousands of unknown names. */
+function hintOf(name: string, names: string[], faults: ErrorDetail[]): string {
+  return faults.length < MOST_HINTS ? `; ${knownNames(name, names)}` : '';
 }
 
 function keepUnwritable(
@@ -194,7 +202,8 @@ function readRelationship(name: string, value: unknown, reading: Reading): void 
   const at = pointer('data', 'relationships', name);
   const relation = member(definition.relationships, name);
   if (relation === undefined) {
-    const detail = `${definition.type} has no relationship "${name}"`;
+    const known = hintOf(name, Object.keys(definition.relationships), faults);
+    const detail = `${definition.type} has no relationship "${name}"${known}`;
     faults.push({ detail, source: { pointer: at } });
     return;
   }

@@ -1,0 +1,44 @@
+import { distanceOf } from '../errors.js';
+
+/** A variable that is probably meant for Muster, which has none of this name. */
+export interface UnknownSetting {
+  readonly name: string;
+  /** The setting that it may be a misspelling of. */
+  readonly nearest: string | undefined;
+}
+
+/** Of docker-compose.yml, and of `muster keys rotate`. */
+const OTHERS = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY'];
+const MOST_ERRORS = 3;
+/** Of the environment, which is full of other programs' variables. */
+const MOST_ERRORS_ELSEWHERE = 2;
+
+interface Variables {
+  settings: readonly string[];
+  /** Names in the `.env`. */
+  dotEnv: readonly string[];
+  /** Names in the environment. */
+  environment: readonly string[];
+}
+
+/** All unknown names in the `.env`, and those in the environment that look like a setting. */
+export function unknownSettings({ settings, dotEnv, environment }: Variables): UnknownSetting[] {
+  const known = new Set([...settings, ...OTHERS]);
+  const own = new Set(dotEnv.filter((name) => !known.has(name)));
+  const similar = environment.filter(
+    (name) =>
+      name.includes('_') &&
+      !known.has(name) &&
+      !own.has(name) &&
+      nearestOf(name, settings, MOST_ERRORS_ELSEWHERE) !== undefined,
+  );
+  return [...own, ...similar].sort().map((name) => {
+    return { name, nearest: nearestOf(name, settings, MOST_ERRORS) };
+  });
+}
+
+function nearestOf(name: string, settings: readonly string[], most: number): string | undefined {
+  const rated = settings.map((setting) => ({ setting, distance: distanceOf(name, setting) }));
+  const [best] = rated.sort((one, other) => one.distance - other.distance);
+  return best !== undefined && best.distance <= most ? best.setting : undefined;
+}
