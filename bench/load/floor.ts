@@ -156,10 +156,11 @@ async function enrollInDatabase(
     cell: null,
     awaitingConfiguration: false,
     unlockToken: null,
-    inventory: Array.from({ length: INVENTORY }, () => ({
+    inventory: Array.from({ length: INVENTORY }, (_, index) => ({
       uuid: randomUUID(),
       requestType: 'SecurityInfo',
       payload: Buffer.alloc(400, 0x20),
+      sha256: Buffer.alloc(32, index),
     })),
   });
   return updated?.isFirst === true;

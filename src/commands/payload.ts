@@ -42,8 +42,7 @@ export function storablePayload(
   if (!mayShare || body.length < LEAST_SHARED || !isShareable(command.parameters)) {
     return { payload: ownPayload(box, command, body) };
   }
-  const sha256 = createHash('sha256').update(body).digest();
-  return { payload: null, shared: { sha256, body } };
+  return { payload: null, shared: { sha256: sha256Of(body), body } };
 }
 
 /** A command under a new CommandUUID, ready for the queue; its payload is not shared. */
@@ -53,8 +52,9 @@ export function prepareCommand(
   parameters: PlistDict,
 ): PreparedCommand {
   const command = { uuid: randomUUID(), requestType, parameters };
-  const payload = ownPayload(box, command, bodyOf(command));
-  return { uuid: command.uuid, requestType, payload };
+  const body = bodyOf(command);
+  const payload = ownPayload(box, command, body);
+  return { uuid: command.uuid, requestType, payload, sha256: sha256Of(body) };
 }
 
 /** Sealed when a parameter is a secret. */
@@ -68,6 +68,10 @@ function bodyOf({ requestType, parameters }: CommandContent): Buffer {
     Command: { ...parameters, RequestType: requestType },
     CommandUUID: NO_UUID,
   });
+}
+
+function sha256Of(body: Buffer): Buffer {
+  return createHash('sha256').update(body).digest();
 }
 
 /** A copy of the body with the CommandUUID. */

@@ -9,6 +9,7 @@ import {
   insertCommand,
   insertCommands,
   type NewCommand,
+  withoutWaiting,
 } from '../db/devices/command-repository.js';
 import {
   type DeviceTarget,
@@ -153,22 +154,28 @@ export class CommandQueue {
     return ids;
   }
 
-  /** Queues the inventory commands that the device supports. Returns their ids. */
-  queueInventory(trx: Transaction, target: InventoryTarget): Promise<number[]> {
-    return this.queueInventories(trx, [target]);
+  /** Queues the inventory commands that the device supports, for an admin. Returns their ids. */
+  async queueInventory(trx: Transaction, target: InventoryTarget): Promise<number[]> {
+    const planned = this.prepare(target, planInventory(factsOf(target)));
+    const rows = planned.map(({ scheduled_sha256: _, ...row }) => row);
+    await noteInventoryQueued(trx, [target.id]);
+    const ids = await insertCommands(trx, rows);
+    await this.pushLater(trx, [target.id]);
+    return ids;
   }
 
-  /** The same for many devices at once. Returns the ids of all the commands. */
+  /**
+   * Queues the scheduled inventory of devices that the caller has locked, without commands of which an
+   * equal scheduled one still waits. Returns how many devices got a command.
+   */
   async queueInventories(
     trx: Transaction,
     targets: readonly InventoryTarget[],
     push: PushRequestOptions = {},
-  ): Promise<number[]> {
-    const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
+  ): Promise<number> {
     await noteInventoryQueued(trx, idsOf(targets));
-    const ids = await insertCommands(trx, rows);
-    await this.pushLater(trx, idsOf(targets), push);
-    return ids;
+    const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
+    return this.addScheduled(trx, rows, push);
   }
 
   /** Queues what only supervised devices answer, for those that have just reported that they are. */
@@ -179,9 +186,19 @@ export class CommandQueue {
     const rows = targets.flatMap((target) => {
       return this.prepare(target, planSupervisedInventory(factsOf(target)));
     });
+    await this.addScheduled(trx, rows, { at: new Date(Date.now() + STILL_CONNECTED_MS) });
+  }
+
+  private async addScheduled(
+    trx: Transaction,
+    commands: readonly NewCommand[],
+    push: PushRequestOptions,
+  ): Promise<number> {
+    const rows = await withoutWaiting(trx, commands);
     await insertCommands(trx, rows);
-    const at = new Date(Date.now() + STILL_CONNECTED_MS);
-    await this.pushLater(trx, idsOf(targets), { at });
+    const devices = [...new Set(rows.map(({ device_id }) => device_id))];
+    await this.pushLater(trx, devices, push);
+    return devices.length;
   }
 
   /** Requests a push of devices that have a command to fetch now, or at `push.at`. */
@@ -231,8 +248,14 @@ export class CommandQueue {
 
   private prepare({ id }: InventoryTarget, planned: readonly PlannedCommand[]): NewCommand[] {
     return planned.map(({ requestType, parameters }) => {
-      const { uuid, payload } = prepareCommand(this.box, requestType, parameters);
-      return { uuid, device_id: id, request_type: requestType, payload };
+      const { uuid, payload, sha256 } = prepareCommand(this.box, requestType, parameters);
+      return {
+        uuid,
+        device_id: id,
+        request_type: requestType,
+        payload,
+        scheduled_sha256: sha256,
+      };
     });
   }
 }

@@ -3,6 +3,8 @@ export type Answer = 'Acknowledged' | 'Error' | 'CommandFormatError' | 'NotNow';
 export interface ModelCommand {
   uuid: string;
   priority: number;
+  /** The request type, if the server queued it by itself. */
+  scheduled: string | undefined;
   status: 'Queued' | 'Sent' | 'Expired' | 'Cancelled' | Answer;
   wasSent: boolean;
   /** How many more times it may be sent. */
@@ -15,8 +17,22 @@ const TTL = 5;
 export class QueueModel {
   readonly commands: ModelCommand[] = [];
 
-  add(uuid: string, priority: number): void {
-    this.commands.push({ uuid, priority, status: 'Queued', wasSent: false, ttl: TTL });
+  add(uuid: string, priority: number, scheduled?: string): void {
+    const added = {
+      uuid,
+      priority,
+      scheduled,
+      status: 'Queued',
+      wasSent: false,
+      ttl: TTL,
+    } as const;
+    this.commands.push({ ...added });
+  }
+
+  /** The request types of which no scheduled command waits. */
+  schedule(types: readonly string[]): string[] {
+    const waiting = this.commands.filter(isPending).map(({ scheduled }) => scheduled);
+    return types.filter((type) => !waiting.includes(type));
   }
 
   get hasWaiting(): boolean {

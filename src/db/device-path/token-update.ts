@@ -15,6 +15,8 @@ export interface PreparedCommand {
   uuid: string;
   requestType: string;
   payload: Buffer;
+  /** SHA-256 of the plist without its CommandUUID. */
+  sha256: Buffer;
 }
 
 export interface TokenUpdateFacts extends CallerKey {
@@ -78,10 +80,10 @@ with message as (
     digest: 'e.unlock_digest',
   })}
 ), inventory as (
-  insert into commands (uuid, device_id, request_type, payload)
-  select c.uuid, e.id, c.request_type, c.payload
-  from unnest($7::bigint[], $8::uuid[], $9::text[], $10::bytea[])
-    with ordinality as c (ord, uuid, request_type, payload, position)
+  insert into commands (uuid, device_id, request_type, payload, scheduled_sha256)
+  select c.uuid, e.id, c.request_type, c.payload, c.sha256
+  from unnest($7::bigint[], $8::uuid[], $9::text[], $10::bytea[], $14::bytea[])
+    with ordinality as c (ord, uuid, request_type, payload, sha256, position)
   join enrolled e on e.ord = c.ord and e.is_first
   order by c.position
 ), pushed as (
@@ -130,6 +132,7 @@ export async function updateTokens(
     updates.map((update) => update.deviceId),
     updates.map(({ unlockToken }) => unlockToken?.digest ?? null),
     updates.map((update) => update.cell),
+    inventory.map((command) => command.sha256),
   ]);
   return rows.map(({ id, is_first: isFirst, is_push_due: isPushDue }) =>
     id === null ? null : { deviceId: id, isFirst, isPushDue },

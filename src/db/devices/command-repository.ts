@@ -19,6 +19,8 @@ export interface NewCommand {
   /** Null: `shared` has it. */
   payload: Buffer | null;
   shared?: SharedPayload | undefined;
+  /** Only of an inventory that the server queues by itself: SHA-256 of the plist without CommandUUID. */
+  scheduled_sha256?: Buffer | undefined;
   is_forced?: boolean | undefined;
   priority?: number | undefined;
   ttl?: number | undefined;
@@ -66,6 +68,32 @@ export async function insertCommands(
     .insert(commands.map(commandValues))
     .returning('id');
   return rows.map(({ id }) => id);
+}
+
+// One look into the index for each device: a join could read all pending commands.
+const WAITING_SCHEDULED = `
+select d.id as device_id, array(
+  select c.scheduled_sha256 from commands c
+  where c.device_id = d.id and c.device_user_id is null and c.is_pending
+    and c.scheduled_sha256 is not null
+) as hashes
+from unnest(?::bigint[]) as d (id)`;
+
+/** Those of the commands of which no equal scheduled one waits for their device. */
+export async function withoutWaiting(
+  trx: Knex.Transaction,
+  commands: readonly NewCommand[],
+): Promise<NewCommand[]> {
+  if (commands.length === 0) return [];
+  const devices = [...new Set(commands.map(({ device_id }) => device_id))];
+  const { rows } = await trx.raw<{ rows: { device_id: number; hashes: Buffer[] }[] }>(
+    WAITING_SCHEDULED,
+    [devices],
+  );
+  const waiting = new Map(rows.map(({ device_id, hashes }) => [device_id, hashes]));
+  return commands.filter(({ device_id, scheduled_sha256: own }) => {
+    return !waiting.get(device_id)?.some((hash) => own?.equals(hash));
+  });
 }
 
 /** The row, locked against a device that fetches it at this moment. */

@@ -40,31 +40,16 @@ export async function estimateEnrolled(knex: Knex): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-export interface InventoryDue extends InventoryTarget {
-  /** Commands of these request types have not been answered yet. */
-  is_waiting: boolean;
-}
-
-// In the order of the index devices_inventory_due, so that only the claimed rows are read. An EXISTS
-// could be planned as a hash of all pending commands.
+// In the order of the index devices_inventory_due, so that only the claimed rows are read.
 const CLAIM_DUE = `
-with due as (
-  select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
-    platform, os_version, is_supervised
-  from devices
-  where is_enrolled
-    and coalesce(inventory_queued_at, enrolled_at) <= now() - :age * interval '1 ms'
-  order by coalesce(inventory_queued_at, enrolled_at)
-  limit :limit
-  for no key update skip locked
-)
-select due.*, coalesce((
-  select true from commands c
-  where c.device_id = due.id and c.device_user_id is null and c.is_pending
-    and c.request_type = any(:types::text[])
-  limit 1
-), false) as is_waiting
-from due`;
+select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
+  platform, os_version, is_supervised
+from devices
+where is_enrolled
+  and coalesce(inventory_queued_at, enrolled_at) <= now() - :age * interval '1 ms'
+order by coalesce(inventory_queued_at, enrolled_at)
+limit :limit
+for no key update skip locked`;
 
 /**
  * Enrolled devices whose last inventory was queued at least `age` milliseconds ago, the oldest first,
@@ -72,12 +57,9 @@ from due`;
  */
 export async function claimInventoryDue(
   trx: Knex.Transaction,
-  due: { age: number; limit: number; types: readonly string[] },
-): Promise<InventoryDue[]> {
-  const { rows } = await trx.raw<{ rows: InventoryDue[] }>(CLAIM_DUE, {
-    ...due,
-    types: [...due.types],
-  });
+  due: { age: number; limit: number },
+): Promise<InventoryTarget[]> {
+  const { rows } = await trx.raw<{ rows: InventoryTarget[] }>(CLAIM_DUE, due);
   return rows;
 }
 

@@ -1,8 +1,6 @@
-import { INVENTORY } from '../../commands/inventory-plan.js';
 import type { CommandQueue } from '../../commands/queue.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
-import { noteInventoryQueued } from '../../db/devices/device-repository.js';
 import { claimInventoryDue, estimateEnrolled } from '../../db/jobs/maintenance-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
@@ -33,8 +31,8 @@ export function inventoryQuota(enrolled: number, interval: number): number {
 }
 
 /**
- * Queues the inventory of devices whose last one is the oldest. A device that has not answered the last
- * one is skipped until another interval has passed.
+ * Queues the inventory of devices whose last one is the oldest, without commands of the last one that
+ * still wait.
  */
 export function createRefreshInventoryTask(deps: RefreshInventoryDeps): Task<undefined> {
   return scheduledTask({
@@ -56,11 +54,8 @@ export function createRefreshInventoryTask(deps: RefreshInventoryDeps): Task<und
 
 async function refreshBatch({ db, queue, interval }: RefreshInventoryDeps, limit: number) {
   return await inTransaction(db, async (trx) => {
-    const due = await claimInventoryDue(trx, { age: interval, limit, types: INVENTORY });
-    const waiting = due.filter(({ is_waiting }) => is_waiting).map(({ id }) => id);
-    const targets = due.filter(({ is_waiting }) => !is_waiting);
-    await noteInventoryQueued(trx, waiting);
-    await queue.queueInventories(trx, targets, { spreadMs: PUSH_SPREAD_MS });
-    return { found: due.length, queued: targets.length };
+    const due = await claimInventoryDue(trx, { age: interval, limit });
+    const queued = await queue.queueInventories(trx, due, { spreadMs: PUSH_SPREAD_MS });
+    return { found: due.length, queued };
   });
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { CommandQueue } from '../../../src/commands/queue.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import {
   createRefreshInventoryTask,
   inventoryQuota,
@@ -112,8 +113,44 @@ describe('the refresh of inventories', () => {
     expect(Math.max(...seconds) - Math.min(...seconds)).toBeGreaterThan(10);
   });
 
-  it('skips a device that has not answered the last inventory until another interval has passed', async () => {
+  it('leaves out only commands of which an equal scheduled one still waits', async () => {
+    const [asleep] = await insertDevices([due(30)]);
+    await refresh();
+    const answered = ['DeviceInformation', 'ProfileList'];
+    await knex('commands')
+      .whereIn('request_type', answered)
+      .update({ status: 'Acknowledged', payload: Buffer.of(0) });
+    await knex('commands').where({ request_type: 'SecurityInfo' }).update({ status: 'NotNow' });
+    await knex('commands').where({ request_type: 'CertificateList' }).update({ status: 'Sent' });
+    await refresh();
+    expect(await typesFor(asleep)).toEqual(INVENTORY);
+    await knex('devices').where({ id: asleep }).update(due(24.1));
+    await refresh();
+    expect(await typesFor(asleep)).toEqual([...INVENTORY, ...answered]);
+    await knex('devices').where({ id: asleep }).update(due(24.1));
+    await knex('device_pushes').delete();
+    await refresh();
+    expect(await typesFor(asleep)).toHaveLength(8);
+    expect(await knex('device_pushes')).toEqual([]);
+    const device = await knex('devices').where({ id: asleep }).first('inventory_queued_at');
+    expect(device.inventory_queued_at.getTime()).toBeGreaterThan(Date.now() - 60_000);
+  });
+
+  it('queues a waiting command once more if its parameters differ by now', async () => {
+    const [id] = await insertDevices([{ ...due(30), os_version: '12.0' }]);
+    await refresh();
+    await knex('devices')
+      .where({ id })
+      .update({ ...due(30), os_version: '15.5' });
+    await refresh();
+    expect(await typesFor(id)).toEqual([...INVENTORY, 'DeviceInformation']);
+  });
+
+  it('queues its own commands beside those of an admin, and an admin theirs beside its own', async () => {
     const [asleep, busy] = await insertDevices([due(30), due(30)]);
+    const target = await knex('devices').where({ id: asleep }).first();
+    await inTransaction(test.db, (trx) => queue.queueInventory(trx, target));
+    await knex('devices').where({ id: asleep }).update(due(30));
     const command = (device_id: number | undefined, request_type: string, status: string) => ({
       uuid: crypto.randomUUID(),
       payload: Buffer.of(0),
@@ -122,19 +159,14 @@ describe('the refresh of inventories', () => {
       status,
     });
     await knex('commands').insert([
-      command(asleep, 'SecurityInfo', 'NotNow'),
-      command(asleep, 'CertificateList', 'Acknowledged'),
+      command(busy, 'SecurityInfo', 'NotNow'),
       command(busy, 'RestartDevice', 'Queued'),
     ]);
     await refresh();
-    expect(await typesFor(asleep)).toEqual(['SecurityInfo', 'CertificateList']);
-    expect(await typesFor(busy)).toEqual(['RestartDevice', ...INVENTORY]);
-    await knex('commands').update({ status: 'Acknowledged' });
-    await refresh();
-    expect(await typesFor(asleep)).toHaveLength(2);
-    await knex('devices').where({ id: asleep }).update(due(24.1));
-    await refresh();
-    expect(await typesFor(asleep)).toHaveLength(8);
+    expect(await typesFor(asleep)).toEqual([...INVENTORY, ...INVENTORY]);
+    expect(await typesFor(busy)).toEqual(['SecurityInfo', 'RestartDevice', ...INVENTORY]);
+    await inTransaction(test.db, (trx) => queue.queueInventory(trx, target));
+    expect(await typesFor(asleep)).toHaveLength(18);
   });
 
   it('begins with the oldest inventories, up to the quota of a run', async () => {
