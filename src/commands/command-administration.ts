@@ -119,16 +119,16 @@ export class CommandAdministration {
 
   /**
    * What `enqueue` stores, for one statement without a transaction. AppError where `enqueue` throws one;
-   * undefined for a command that has secrets to keep or a user, which need a transaction, and for one
-   * with warnings.
+   * undefined for a command that has secrets to keep or a user, which need a transaction.
    */
   plan(target: DeviceTarget, input: EnqueueInput): CommandPlan | undefined {
     const { userId, requestType, isForced, deviceId: _device, parameters, ...options } = input;
     if (userId !== undefined || involvesSecret(requestType)) return undefined;
     requireEnrolled(target);
     const value = checkedParameters(target, input);
-    if (isForced !== true && eligibilityWarnings(target, requestType).length > 0) return undefined;
-    return this.queue.plan(target, { requestType, parameters: value, isForced, options });
+    const warnings = isForced === true ? [] : eligibilityWarnings(target, requestType);
+    const plan = this.queue.plan(target, { requestType, parameters: value, isForced, options });
+    return warnings.length === 0 ? plan : { ...plan, meta: { warnings } };
   }
 
   async update(

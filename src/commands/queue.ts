@@ -61,6 +61,8 @@ export interface CommandPlan {
   computed: Record<string, unknown>;
   guard: Sql;
   effects: Sql[];
+  /** `meta` of the document. */
+  meta?: { warnings: string[] } | undefined;
   afterCommit: () => void;
 }
 

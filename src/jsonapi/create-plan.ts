@@ -17,6 +17,8 @@ export interface CreatePlan {
   guard: StatementPart;
   /** What is stored besides the row, which they can read as `created`. */
   effects: StatementPart[];
+  /** `meta` of the document. */
+  meta?: Record<string, unknown> | undefined;
   /** Runs after the commit. */
   afterCommit?: (() => void) | undefined;
 }

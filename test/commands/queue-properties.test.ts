@@ -4,7 +4,6 @@ import { CommandQueue, factsOf } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import type { CommandRow } from '../../src/db/devices/command-repository.js';
-import { buildPlist } from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import {
@@ -15,6 +14,7 @@ import {
   type Reply,
   TestDevice,
 } from '../helpers/device.js';
+import { plainProfile } from '../helpers/plain-profile.js';
 import { type Answer, QueueModel } from './queue-model.js';
 
 /** `QUEUE_RUNS=100 npx jest test/commands/queue-properties` has thousands of conversations. */
@@ -229,13 +229,6 @@ class ScriptedDevice {
     }
     this.held = isAnswerLost ? undefined : expected;
   }
-}
-
-function plainProfile(): Buffer {
-  const common = { PayloadIdentifier: 'com.example.clip', PayloadUUID: 'A', PayloadVersion: 1 };
-  const clip = { PayloadType: 'com.apple.webClip.managed', URL: 'https://example.com', Label: 'x' };
-  const PayloadContent = [{ ...common, ...clip, Icon: Buffer.alloc(2_000, 7) }];
-  return buildPlist({ ...common, PayloadType: 'Configuration', PayloadContent });
 }
 
 async function restart(): Promise<void> {

@@ -1,6 +1,4 @@
-import pg from 'pg';
-import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
-import { createLogger } from '../../src/logger.js';
+import type pg from 'pg';
 import { preparedDataDir } from '../helpers/prepared-data.js';
 import {
   cleanUp,
@@ -13,6 +11,7 @@ import {
 } from '../helpers/process.js';
 import { AdminClient, eventually, readAdminToken } from './admin-client.js';
 import { DeviceProxy } from './device-proxy.js';
+import { queryEmbedded } from './embedded-query.js';
 
 const DEVICES = 20;
 const TYPES = ['ProfileList', 'SecurityInfo', 'CertificateList', 'InstalledApplicationList'];
@@ -53,16 +52,8 @@ function seen(isEnough: () => boolean): Promise<void> {
   });
 }
 
-async function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
-  const logger = createLogger('silent');
-  const { connection } = await openEmbedded({ dataDir, mode: 'use', logger });
-  const client = new pg.Client({ ...connection });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text)).rows;
-  } finally {
-    await client.end();
-  }
+function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
+  return queryEmbedded<Row>(dataDir, text);
 }
 
 function allCommands(): Promise<CommandRow[]> {

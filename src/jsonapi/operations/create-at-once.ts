@@ -155,9 +155,9 @@ async function store(
 }
 
 async function answerOf(api: ApiContext, planned: Planned, row: Row): Promise<Answer> {
-  const { definition, query, shown } = planned;
+  const { definition, query, shown, plan } = planned;
   const { id } = row;
-  const options = { id, query, trx: null };
+  const options = { id, query, trx: null, meta: plan.meta };
   const content = await rowContent(api, { row, projection: shown.projection, options });
   return createdAnswer(api, definition, { id, ...content });
 }

@@ -165,18 +165,30 @@ const PLANNED: [string, () => Sent][] = [
   ['a device with a key', () => ({ ...device({ serial_number: 'C02NEW' }), headers: KEY })],
 ];
 
+/** The answer has `meta`, which no read shows. */
+const WARNED: [string, () => Sent][] = [
+  ['a command with a warning', () => command({ request_type: 'DisableLostMode' })],
+  [
+    'a command with a warning and a key',
+    () => ({ ...command({ request_type: 'DisableLostMode' }), headers: KEY }),
+  ],
+];
+
 describe('a create in one statement', () => {
-  it.each(PLANNED)('stores and shows %s as a transaction does', async (_name, sent) => {
-    const one = await atOnce.statements(() => post(atOnce.app, sent()));
-    expect(one.result.status).toBe(201);
-    const [statement, ...others] = insertsIn(one.sql);
-    expect(statement).toMatch(/^with guard as/);
-    expect(others).toEqual([]);
-    const other = await post(inTransaction.app, sent());
-    expect(answerOf(one.result)).toEqual(answerOf(other));
-    expect(await rowsOf(atOnce.knex)).toEqual(await rowsOf(inTransaction.knex));
-    expect(wakes.atOnce).toBe(wakes.inTransaction);
-  });
+  it.each([...PLANNED, ...WARNED])(
+    'stores and shows %s as a transaction does',
+    async (_name, sent) => {
+      const one = await atOnce.statements(() => post(atOnce.app, sent()));
+      expect(one.result.status).toBe(201);
+      const [statement, ...others] = insertsIn(one.sql);
+      expect(statement).toMatch(/^with guard as/);
+      expect(others).toEqual([]);
+      const other = await post(inTransaction.app, sent());
+      expect(answerOf(one.result)).toEqual(answerOf(other));
+      expect(await rowsOf(atOnce.knex)).toEqual(await rowsOf(inTransaction.knex));
+      expect(wakes.atOnce).toBe(wakes.inTransaction);
+    },
+  );
 
   it.each(PLANNED)('shows %s as a read does, under the same entity tag', async (_name, sent) => {
     const given = sent();
@@ -188,6 +200,12 @@ describe('a create in one statement', () => {
       .get(path)
       .set('Accept', given.headers?.Accept ?? '*/*');
     expect([read.text, read.headers.etag]).toEqual([text, headers.etag]);
+  });
+
+  it.each(WARNED)('shows the warning of %s', async (_name, sent) => {
+    const { status, body } = await post(atOnce.app, sent());
+    expect([status, Object.keys(body.meta)]).toEqual([201, ['warnings']]);
+    expect(body.meta.warnings).toEqual([expect.stringMatching(/has not reported is_supervised/)]);
   });
 
   it('repeats the stored answer to the same key', async () => {

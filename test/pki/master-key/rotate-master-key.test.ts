@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import { CommandQueue } from '../../../src/commands/queue.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import {
   eachSealedBatch,
   readRotation,
@@ -17,6 +19,7 @@ import { rotationKeys } from '../../../src/pki/master-key/rotation-keys.js';
 import { downloadFile } from '../../api/profile-samples.js';
 import { adminApi, MASTER_KEY, startApp, type TestApp } from '../../helpers/app.js';
 import { commandIn, deviceKeys, TestDevice } from '../../helpers/device.js';
+import { installProfile, plainProfile } from '../../helpers/plain-profile.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { type FilledServer, startFilledServer } from './filled-server.js';
 
@@ -26,9 +29,19 @@ const [former, next] = [new SecretBox(MASTER_KEY), new SecretBox(NEXT)];
 let filled: FilledServer;
 let output: string[];
 
+const PROFILE = plainProfile();
+
 beforeAll(async () => {
   filled = await startFilledServer();
   await filled.app.halt();
+  const queue = new CommandQueue(former);
+  queue.sharePayloads(true);
+  const command = { requestType: 'InstallProfile', parameters: { Payload: PROFILE } };
+  const requested = {
+    deviceId: filled.deviceId,
+    command: { ...command, options: { priority: 1 } },
+  };
+  await inTransaction(filled.app.db, (trx) => queue.addEach(trx, [requested, requested]));
 });
 afterAll(() => filled?.app.database.drop());
 beforeEach(() => {
@@ -57,6 +70,12 @@ function rotate(options: Options = {}): Promise<void> {
       onWrite(line);
     },
   });
+}
+
+/** The device of the filled server, which talks to another one now. */
+async function deviceOf({ url }: TestApp): Promise<TestDevice> {
+  const { certificate, ids } = filled.device;
+  return new TestDevice(url, await deviceKeys(), certificate, ids);
 }
 
 /** How many values of each place open under the key. */
@@ -206,14 +225,20 @@ describe('after the rotation of the master key', () => {
     });
   });
 
+  it('shared payloads are as they were, and each device gets its exact bytes', async () => {
+    expect(await app.db.knex('command_payloads').pluck('body')).toEqual([installProfile(PROFILE)]);
+    const rows = await app.db.knex('commands').whereNotNull('payload_sha256').orderBy('id');
+    expect(rows.map(({ payload }) => payload)).toEqual([null, null]);
+    const device = await deviceOf(app);
+    for (const { uuid } of rows) {
+      expect((await device.idle()).body).toEqual(installProfile(PROFILE, uuid));
+      await device.report(uuid, 'Acknowledged');
+    }
+  });
+
   it('the server opens its stored secrets', async () => {
     const { secrets, deviceId } = filled;
-    const device = new TestDevice(
-      app.url,
-      await deviceKeys(),
-      filled.device.certificate,
-      filled.device.ids,
-    );
+    const device = await deviceOf(app);
     const reply = await device.checkIn('GetBootstrapToken');
     expect(reply.body.toString().replace(/\s/g, '')).toContain(
       `<data>${secrets.get('bootstrap')?.toString('base64')}</data>`,
