@@ -1,10 +1,9 @@
 import type { Request, RequestHandler } from 'express';
-import express from 'express';
 import type { z } from 'zod';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { parseId } from '../jsonapi/definition/values.js';
 import { invalidParameter, unknownParameter } from '../jsonapi/query/parameters.js';
-import { checkBody, checkContentType } from '../jsonapi/requests/negotiation.js';
+import { checkContentType, parseJson } from '../jsonapi/requests/negotiation.js';
 import { pointer } from '../jsonapi/requests/pointers.js';
 import { validationMessage } from '../jsonapi/requests/validation-message.js';
 
@@ -37,15 +36,8 @@ const checkType: RequestHandler = (req, _res, next) => {
   next();
 };
 
-const parse = express.json({
-  limit: '1mb',
-  strict: false,
-  type: () => true,
-  verify: checkBody,
-});
-
 /** Reads a JSON body of any form into `req.body`; undefined when there is none. */
-export const jsonBody: RequestHandler[] = [checkType, parse];
+export const jsonBody: RequestHandler[] = [checkType, parseJson];
 
 const requireType: RequestHandler = (req, _res, next) => {
   checkContentType(req.headers['content-type']);
@@ -54,7 +46,7 @@ const requireType: RequestHandler = (req, _res, next) => {
 
 // The parser would make an empty object of an empty body.
 const parseAny: RequestHandler = (req, res, next) => {
-  if (hasBody(req)) parse(req, res, next);
+  if (hasBody(req)) parseJson(req, res, next);
   else next();
 };
 

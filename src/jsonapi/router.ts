@@ -1,4 +1,4 @@
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { AppError, methodNotAllowed, notFound } from '../errors.js';
 import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
@@ -7,7 +7,7 @@ import { sendAnswer } from './documents/send.js';
 import type { ApiContext, ApiRequest } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
-import { checkBody, checkContentType, negotiateForm } from './requests/negotiation.js';
+import { checkContentType, negotiateForm, parseJson } from './requests/negotiation.js';
 import { RoutersBySegment } from './routers-by-segment.js';
 import type { Store } from './store.js';
 
@@ -20,8 +20,6 @@ export interface JsonApiOptions<S> {
   /** The path that the router is mounted at; `/api/v1` by default. */
   basePath?: string | undefined;
 }
-
-const BODY_LIMIT = '1mb';
 
 /** The registry of the definitions, checked, and what else the operations need. */
 export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
@@ -128,13 +126,6 @@ export function queryOf(url: string): URLSearchParams {
   }
   return new URLSearchParams(text);
 }
-
-const parseJson = express.json({
-  limit: BODY_LIMIT,
-  strict: false,
-  type: () => true,
-  verify: checkBody,
-});
 
 async function readBody(req: Request, res: Response): Promise<unknown> {
   checkContentType(req.headers['content-type']);

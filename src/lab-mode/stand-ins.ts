@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { type ApnsStandIn, startApnsStandIn } from '../lab/apns/apns-stand-in.js';
+import { createSnapshotFile } from '../lab/dep/dep-snapshot.js';
 import { type DepStandIn, startDepStandIn } from '../lab/dep/dep-stand-in.js';
-import { createSnapshotFile } from '../lab/dep/snapshot-keeper.js';
 import type { LabAuthority } from '../lab/pki/lab-authority.js';
 import type { Logger } from '../logger.js';
 

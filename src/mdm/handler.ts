@@ -27,7 +27,7 @@ import { answerReport } from './report.js';
 import type { MdmServices } from './services.js';
 
 /** Larger than any inventory seen: a Mac's list of 1,000 applications has 300 kB. */
-const BODY_LIMIT = 8 * 1024 * 1024;
+const MESSAGE_LIMIT = 8 * 1024 * 1024;
 
 const CHECK_IN_TYPE = 'application/x-apple-aspen-mdm-checkin';
 
@@ -53,7 +53,7 @@ export function createDeviceHandler(
       signerOf(credential).fingerprint,
       Number(req.headers['content-length']),
     );
-    const body = await services.bodies.read(req, BODY_LIMIT, provenSender(credential));
+    const body = await services.bodies.read(req, MESSAGE_LIMIT, provenSender(credential));
     const identity = identifyOrNoteSender(credential, { req, body }, services);
     const sender: Sender = { fingerprint: shortFingerprint(identity.fingerprint) };
     noteSender(req, sender);

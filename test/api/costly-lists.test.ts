@@ -27,7 +27,9 @@ afterAll(() => app.stop());
 /** Rules of which none matches, so that each is tried on each row. */
 function costly(count = 45): string {
   const rules = Array.from({ length: count }, (_, n) => ({
-    ...{ name: 'name', op: 'ilike', val: `%zz${n}%` },
+    name: 'name',
+    op: 'ilike',
+    val: `%zz${n}%`,
   }));
   const filter = encodeURIComponent(JSON.stringify([{ or: rules }]));
   return `/api/v1/tags?filter=${filter}&sort=-name`;

@@ -20,7 +20,10 @@ describe('the client kitsu', () => {
     new Kitsu({
       baseURL: `${app.url}/api/v1`,
       headers: { Authorization: `Bearer ${ADMIN_TOKEN}` },
-      ...{ camelCaseTypes: false, resourceCase: 'none', pluralize: false, query: 'modern' },
+      camelCaseTypes: false,
+      resourceCase: 'none',
+      pluralize: false,
+      query: 'modern',
     });
 
   it('creates, reads, lists, updates and deletes', async () => {
@@ -87,7 +90,10 @@ describe('the client kitsu', () => {
 describe('the client devour', () => {
   const client = () => {
     const api = new Devour({
-      ...{ apiUrl: `${app.url}/api/v1`, bearer: ADMIN_TOKEN, logger: false, pluralize: false },
+      apiUrl: `${app.url}/api/v1`,
+      bearer: ADMIN_TOKEN,
+      logger: false,
+      pluralize: false,
     });
     const devices = { jsonApi: 'hasMany', type: 'devices' };
     api.define('tags', { name: '', color: '', devices });

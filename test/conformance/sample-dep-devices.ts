@@ -21,10 +21,16 @@ export async function seedDepDevices(knex: Knex, device_id: number): Promise<voi
     const of = (names: string[], value: string) =>
       isEmpty ? {} : Object.fromEntries(names.map((name) => [name, value]));
     await knex('dep_devices').insert({
-      ...{ dep_account_id: account?.id, serial_number: `Serial ${index} ä_%`, device_id },
-      ...{ fetch_number: index, assignment_attempts: index, auto_assign: index % 2 === 0 },
+      dep_account_id: account?.id,
+      serial_number: `Serial ${index} ä_%`,
+      device_id,
+      fetch_number: index,
+      assignment_attempts: index,
+      auto_assign: index % 2 === 0,
       by_default: index % 2 === 1,
-      ...{ ...of(texts, `Text ${index} ä_%`), ...of(times, at), is_enrolled: index === 2 },
+      ...of(texts, `Text ${index} ä_%`),
+      ...of(times, at),
+      is_enrolled: index === 2,
       removed_at: index === 3 ? at : null,
     });
   }

@@ -64,7 +64,9 @@ async function depProfile(world: World): Promise<number> {
 /** By the path of the collection. */
 const KINDS: Record<string, Kind> = {
   '/applications': {
-    ...{ role: 'operator', type: 'applications', change: { version: '2' } },
+    role: 'operator',
+    type: 'applications',
+    change: { version: '2' },
     attributes: () => ({ display_name: name(), bundle_id: 'com.example.app' }),
   },
   '/available_os_updates': inventory(
@@ -74,20 +76,29 @@ const KINDS: Record<string, Kind> = {
   ),
   '/ca_certificates': certificates(),
   '/certificate_signing_requests': {
-    ...{ role: 'admin', type: 'certificate_signing_requests', change: { purpose: 'mdm.encrypt' } },
+    role: 'admin',
+    type: 'certificate_signing_requests',
+    change: { purpose: 'mdm.encrypt' },
     attributes: () => ({ subject: `CN=${name()}`, purpose: 'mdm.webcrt', key_type: 'EC' }),
   },
   '/certificates': certificates(),
   '/commands': {
-    ...{ role: 'operator', type: 'commands', ofDevice: true, change: { priority: 5 } },
+    role: 'operator',
+    type: 'commands',
+    ofDevice: true,
+    change: { priority: 5 },
     attributes: commandAttributes,
   },
   '/devices': {
-    ...{ role: 'operator', type: 'devices', change: { asset_tag: 'A-1' } },
+    role: 'operator',
+    type: 'devices',
+    change: { asset_tag: 'A-1' },
     attributes: () => ({ udid: randomUUID(), serial_number: name() }),
   },
   '/device_groups': {
-    ...{ role: 'operator', type: 'device_groups', change: {} },
+    role: 'operator',
+    type: 'device_groups',
+    change: {},
     attributes: () => ({ name: name() }),
   },
   '/installed_applications': inventory(
@@ -108,21 +119,29 @@ const KINDS: Record<string, Kind> = {
   '/push_certificates': certificates(),
   '/ssl_certificates': certificates(),
   '/rsa_private_keys': {
-    ...{ role: 'admin', type: 'rsa_private_keys', change: { name: 'renamed' } },
+    role: 'admin',
+    type: 'rsa_private_keys',
+    change: { name: 'renamed' },
     attributes: () => ({}),
     make: (world) => world.privateKey(),
     removable: (world) => world.privateKey(false),
   },
   '/tags': {
-    ...{ role: 'operator', type: 'tags', change: { color: '00ff00' } },
+    role: 'operator',
+    type: 'tags',
+    change: { color: '00ff00' },
     attributes: () => ({ name: name() }),
   },
   '/dep/accounts': {
-    ...{ role: 'admin', type: 'dep_accounts', change: { server_name: 'Renamed' } },
+    role: 'admin',
+    type: 'dep_accounts',
+    change: { server_name: 'Renamed' },
     attributes: () => ({ consumer_key: name(), consumer_secret: 'secret' }),
   },
   '/dep/profiles': {
-    ...{ role: 'admin', type: 'dep_profiles', change: { department: 'IT' } },
+    role: 'admin',
+    type: 'dep_profiles',
+    change: { department: 'IT' },
     attributes: () => ({ profile_name: name() }),
     make: depProfile,
   },
@@ -226,33 +245,40 @@ const OTHERS: Record<string, Case> = {
   'PATCH /configuration/scep': fixed('/configuration/scep', 'admin', SCEP),
   'GET /organization': fixed('/organization', 'viewer'),
   'POST /upload/profiles': {
-    ...{ role: 'operator', status: 201 },
+    role: 'operator',
+    status: 201,
     prepare: async () => ({ path: '/upload/profiles', form: profileFile() }),
   },
   'GET /download/profiles/{profile_id}': {
-    ...{ role: 'viewer', status: 200 },
+    role: 'viewer',
+    status: 200,
     prepare: async (world) => ({ path: `/download/profiles/${await world.profile()}` }),
   },
   'GET /download/certificates/{certificate_id}': {
-    ...{ role: 'viewer', status: 200 },
+    role: 'viewer',
+    status: 200,
     prepare: async (world) => ({ path: `/download/certificates/${await world.certificate()}` }),
   },
   'GET /rsa_private_keys/{rsa_private_key_id}/download': {
-    ...{ role: 'admin', status: 200 },
+    role: 'admin',
+    status: 200,
     prepare: async (world) => ({
       path: `/rsa_private_keys/${await world.privateKey()}/download`,
     }),
   },
   'GET /devices/{device_id}/clear_passcode': {
-    ...{ role: 'operator', status: 201 },
+    role: 'operator',
+    status: 201,
     prepare: async (world) => ({ path: `/devices/${await world.enrolledDevice()}/clear_passcode` }),
   },
   'GET /devices/inventory/{device_id}': {
-    ...{ role: 'operator', status: 201 },
+    role: 'operator',
+    status: 201,
     prepare: async (world) => ({ path: `/devices/inventory/${await world.enrolledDevice()}` }),
   },
   'POST /devices/test/{device_id}': {
-    ...{ role: 'operator', status: 201 },
+    role: 'operator',
+    status: 201,
     prepare: async (world) => ({ path: `/devices/test/${await world.enrolledDevice()}` }),
   },
 };

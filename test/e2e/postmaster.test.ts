@@ -46,7 +46,9 @@ function acknowledged(): string[] {
 
 async function statuses(): Promise<Map<string, string>> {
   const { connection } = await openEmbedded({
-    ...{ dataDir, mode: 'use', logger: createLogger('silent') },
+    dataDir,
+    mode: 'use',
+    logger: createLogger('silent'),
   });
   const client = new pg.Client({ ...connection });
   await client.connect();

@@ -68,7 +68,11 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { logger, lines: logLines, text: logText } = capturingLogger();
   if (options.database === undefined) await storePreparedAuthority(db, box);
   const container = await createContainer({
-    ...{ config, db, box, logger, passwordCost: PASSWORD_COST },
+    config,
+    db,
+    box,
+    logger,
+    passwordCost: PASSWORD_COST,
     ...(bodyLimits && { bodyLimits }),
   });
   const authority = await ensureCertificateAuthority({ db, box, logger });
@@ -83,7 +87,17 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   };
   return {
     url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`,
-    ...{ server, app, db, box, authority, config, container, database, logLines, logText, halt },
+    server,
+    app,
+    db,
+    box,
+    authority,
+    config,
+    container,
+    database,
+    logLines,
+    logText,
+    halt,
     settled: () => settled(db),
     stop: async () => {
       await halt();

@@ -80,7 +80,9 @@ async function startServer(
     audit: writeAudit,
     auditPart: auditOfCreated,
     services: createResourceServices({
-      ...{ box, queue: new CommandQueue(box, wake), publicUrl: PUBLIC_URL },
+      box,
+      queue: new CommandQueue(box, wake),
+      publicUrl: PUBLIC_URL,
       passwordCost: PASSWORD_COST,
     }),
   });

@@ -200,8 +200,12 @@ describe('certificate signing requests', () => {
     'of a server with %s %d ask for what browsers want, and get it',
     async (key_type, key_size, usage) => {
       const made = await create('/certificate_signing_requests', 'certificate_signing_requests', {
-        ...{ key_type, key_size, purpose: 'mdm.webcrt' },
-        ...{ x509_cn: `mdm${key_size}.example.com`, x509_o: 'Grüße, GmbH', x509_c: 'DE' },
+        key_type,
+        key_size,
+        purpose: 'mdm.webcrt',
+        x509_cn: `mdm${key_size}.example.com`,
+        x509_o: 'Grüße, GmbH',
+        x509_c: 'DE',
       });
       const { pem_request } = made.attributes;
       ssl.write('made.csr', pem_request);
@@ -221,7 +225,8 @@ describe('certificate signing requests', () => {
       expect(answer.attributes).toMatchObject({
         extended_key_usage: ['serverAuth'],
         subject_alt_names: [`DNS:mdm${key_size}.example.com`],
-        ...{ key_type, key_size },
+        key_type,
+        key_size,
       });
       expect(answer.relationships.certificate_signing_request.data.id).toBe(made.id);
       expect(answer.relationships.rsa_private_key.data).toEqual(
@@ -245,7 +250,8 @@ describe('certificate signing requests', () => {
     const bytes = ssl.read('taken.csr');
     const pem_request = bytes.toString(form === 'PEM' ? 'utf8' : 'base64');
     const made = await create('/certificate_signing_requests', 'certificate_signing_requests', {
-      ...{ pem_request, purpose: 'mdm.webcrt' },
+      pem_request,
+      purpose: 'mdm.webcrt',
     });
     expect(made.attributes).toMatchObject({
       subject: 'CN=x,O=Example',

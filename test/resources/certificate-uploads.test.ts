@@ -137,7 +137,10 @@ describe('an uploaded certificate', () => {
     const old = await makeAuthority({ pathLength: 2 });
     const root = await makeAuthority({ pathLength: 1 });
     const crossed = identityOf(root, {
-      ...{ ...asAuthority, subject: nameOf(root), pathLength: 1, issuedBy: old },
+      ...asAuthority,
+      subject: nameOf(root),
+      pathLength: 1,
+      issuedBy: old,
     });
     const leaf = await makeIdentity({ issuedBy: root });
     const all = [old, root, crossed, leaf].map(({ certificate }) => certificatePem(certificate));

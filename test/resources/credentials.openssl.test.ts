@@ -161,7 +161,9 @@ describe('certificate signing requests', () => {
     'with %s %d are verified and signed by OpenSSL, and the answer finds its key',
     async (key_type, key_size) => {
       const made = await create('/certificate_signing_requests', 'certificate_signing_requests', {
-        ...{ key_type, key_size, purpose: 'mdm.webcrt' },
+        key_type,
+        key_size,
+        purpose: 'mdm.webcrt',
         subject: `/C=DE/O=Grüße, GmbH/CN=mdm${key_size}.example.com`,
         subject_alt_names: [
           'mdm.example.com',

@@ -29,7 +29,8 @@ const linkage = (id: number | null) => ({
 
 function create(account: number | null, attributes: object = {}) {
   return send('post', 'profiles', {
-    ...{ type: 'dep_profiles', relationships: linkage(account) },
+    type: 'dep_profiles',
+    relationships: linkage(account),
     attributes: { profile_name: 'Office', ...attributes },
   });
 }
@@ -47,7 +48,9 @@ async function defined(account = first): Promise<number> {
     .knex('dep_profiles')
     .where({ id })
     .update({
-      ...{ status: 'defined', uuid: UUID, definition_digest: Buffer.alloc(32) },
+      status: 'defined',
+      uuid: UUID,
+      definition_digest: Buffer.alloc(32),
       last_upload_at: new Date(),
     });
   await api.knex.raw('delete from graphile_worker._private_jobs');
@@ -106,7 +109,9 @@ describe('a profile with an account', () => {
     await api.knex('dep_profiles').where({ id }).update(refusal);
     const { body } = await patch(id, { profile_name: 'Office' });
     expect(body.data.attributes).toMatchObject({
-      ...{ status: 'pending', status_text: null, status_advice: null },
+      status: 'pending',
+      status_text: null,
+      status_advice: null,
     });
     expect(await jobs()).toEqual([`dep.define/${id}`]);
   });
@@ -185,7 +190,10 @@ describe('a profile with an account', () => {
     const { changes, ...details } = audit.details;
     expect(changes).toMatchObject({ profile_name: ['Office', null], dep_account: [first, null] });
     expect(details).toEqual({
-      ...{ profile_name: 'Office', devices: 1, default_of: [first], parameters: ['force'] },
+      profile_name: 'Office',
+      devices: 1,
+      default_of: [first],
+      parameters: ['force'],
     });
   });
 

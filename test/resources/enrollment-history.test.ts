@@ -30,24 +30,31 @@ async function insertFormer(device_id: number, columns: Record<string, unknown>)
 describe('former enrollments', () => {
   it('are the history of a device', async () => {
     const id = await insertFormer(deviceId, {
-      ...{ enrollment_number: 1, enrollment_method: 'ota', udid: 'FORMER', enrolled_at: PAST },
-      ...{ serial_number: 'C02KNOWN0001', end_reason: 're-enrolled' },
+      enrollment_number: 1,
+      enrollment_method: 'ota',
+      udid: 'FORMER',
+      enrolled_at: PAST,
+      serial_number: 'C02KNOWN0001',
+      end_reason: 're-enrolled',
     });
     await insertFormer(otherId, { enrollment_number: 1, end_reason: 'checked out' });
     const { body } = await get(`/devices/${deviceId}/former_enrollments`);
     expect(body.data).toEqual([
       {
-        ...{ type: 'former_enrollments', id },
+        type: 'former_enrollments',
+        id,
         attributes: {
-          ...{ enrollment_number: 1, enrollment_method: 'ota', udid: 'FORMER' },
-          ...{
-            enrollment_id: null,
-            serial_number: 'C02KNOWN0001',
-            fingerprint_sha256: null,
-            managed_apple_account: null,
-          },
-          ...{ authenticated_at: null, enrolled_at: '2020-01-01T00:00:00+00:00' },
-          ...{ ended_at: '2026-05-04T03:02:01+00:00', end_reason: 're-enrolled' },
+          enrollment_number: 1,
+          enrollment_method: 'ota',
+          udid: 'FORMER',
+          enrollment_id: null,
+          serial_number: 'C02KNOWN0001',
+          fingerprint_sha256: null,
+          managed_apple_account: null,
+          authenticated_at: null,
+          enrolled_at: '2020-01-01T00:00:00+00:00',
+          ended_at: '2026-05-04T03:02:01+00:00',
+          end_reason: 're-enrolled',
         },
         relationships: {
           device: {
@@ -89,8 +96,12 @@ describe('enrollment requests', () => {
       { ...common, serial_number: 'WAITING', expires_at: FUTURE, nonce: Buffer.from('secret') },
       { ...common, serial_number: 'EXPIRED', expires_at: PAST, signer: Buffer.alloc(32, 7) },
       {
-        ...{ method: 'automated', serial_number: 'ENROLLED', expires_at: PAST, enrolled_at: AT },
-        ...{ device_id: deviceId, udid: 'KNOWN' },
+        method: 'automated',
+        serial_number: 'ENROLLED',
+        expires_at: PAST,
+        enrolled_at: AT,
+        device_id: deviceId,
+        udid: 'KNOWN',
       },
     ]);
   });

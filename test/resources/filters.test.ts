@@ -15,8 +15,11 @@ beforeAll(async () => {
   const statuses = ['Queued', 'Sent', 'NotNow'];
   const commands = devices.flatMap((device_id) =>
     statuses.map((status) => ({
-      ...{ uuid: randomUUID(), request_type: 'ProfileList', payload: Buffer.alloc(1) },
-      ...{ device_id, status },
+      uuid: randomUUID(),
+      request_type: 'ProfileList',
+      payload: Buffer.alloc(1),
+      device_id,
+      status,
     })),
   );
   await api.knex('commands').insert(commands);

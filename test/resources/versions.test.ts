@@ -32,7 +32,10 @@ beforeAll(async () => {
     .returning('id');
   const device_id = rows[0].id;
   const applications = APPLICATIONS.map((short_version) => ({
-    ...{ device_id, bundle_identifier: 'com.example.app', short_version, version: short_version },
+    device_id,
+    bundle_identifier: 'com.example.app',
+    short_version,
+    version: short_version,
   }));
   const none = { device_id, bundle_identifier: 'com.example.app' };
   await api.knex('installed_applications').insert([none, ...applications.reverse()]);

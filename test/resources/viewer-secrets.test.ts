@@ -58,8 +58,9 @@ describe('commands as viewers read them', () => {
     await api.knex('commands').where({ id }).update({ status: 'Error', result, error_chain });
     expect(await shownOf(id, 'viewer')).toEqual({
       parameters: {
-        ...{ ManifestURL: `https://${MASK}@cdn.example.com/app.plist?${MASK}` },
-        ...{ ManagementFlags: 1, Configuration: MASK },
+        ManifestURL: `https://${MASK}@cdn.example.com/app.plist?${MASK}`,
+        ManagementFlags: 1,
+        Configuration: MASK,
       },
       result: { RejectionReason: `https://h/a?${MASK}`, Status: 'Error' },
       error_chain: [{ LocalizedDescription: `no https://h/a?${MASK}` }],

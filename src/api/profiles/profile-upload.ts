@@ -126,6 +126,6 @@ async function uploadAnswer(
   return {
     status: outcome === 'unchanged' ? 200 : 201,
     document: answered,
-    ...(location && { location }),
+    location,
   };
 }

@@ -133,5 +133,5 @@ export function countSql(query: ListQuery): Sql {
       ? counted
       : `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
   const isShared = limit !== '' && query.filter.length === 0 && query.scope === undefined;
-  return { text, bindings, isPlannedOnce: isPlannedOnce(query), ...(isShared && { isShared }) };
+  return { text, bindings, isPlannedOnce: isPlannedOnce(query), isShared };
 }

@@ -38,7 +38,7 @@ export class Exchanges {
     const options = { keepAlive: true, maxSockets, maxFreeSockets: maxSockets, timeout };
     this.#limits = limits;
     this.#http = new HttpAgent(options);
-    this.#https = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ...(ca && { ca }) });
+    this.#https = new HttpsAgent({ ...options, minVersion: 'TLSv1.2', ca });
   }
 
   /** Rejects with an ExchangeFailure, or with the signal's reason. */

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
+import express from 'express';
 import { AppError } from '../../errors.js';
 import { type DocumentForm, MEDIA_TYPE } from '../documents/document.js';
 import { STRING_IDS } from '../documents/string-ids.js';
@@ -38,13 +39,22 @@ export function checkContentType(header: string | undefined): void {
 }
 
 /** More than any document needs. */
+const DOCUMENT_LIMIT = '1mb';
 const MAX_DEPTH = 64;
 
+/** Reads a JSON body into `req.body`, whatever its Content-Type. AppError 400. */
+export const parseJson = express.json({
+  limit: DOCUMENT_LIMIT,
+  strict: false,
+  type: () => true,
+  verify: checkBody,
+});
+
 /**
- * For body-parser's `verify`: checks a JSON body before it is parsed. AppError 400. JSON is UTF-8
- * (RFC 8259 §8.1); other bytes would be replaced silently.
+ * Checks a JSON body before it is parsed. AppError 400. JSON is UTF-8 (RFC 8259 §8.1); other bytes
+ * would be replaced silently.
  */
-export function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
+function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new AppError('malformed_json', 400, 'the body is not UTF-8');
   if (isDeeperThan(MAX_DEPTH, body)) {
     throw new AppError('malformed_json', 400, `the body nests deeper than ${MAX_DEPTH} levels`);

@@ -6,7 +6,13 @@ import { isLocalProgram } from '../wire/control-http.js';
 import { createControl, type DepControl } from './dep-control.js';
 import { DepServer, RequestCounts } from './dep-server.js';
 import { DepService } from './dep-service.js';
-import { readSnapshot, restoreOrganization, writeSnapshot } from './dep-snapshot.js';
+import {
+  readSnapshot,
+  restoreOrganization,
+  SnapshotKeeper,
+  type SnapshotStore,
+  writeSnapshot,
+} from './dep-snapshot.js';
 import { PageCursors } from './device-pages.js';
 import { FaultRules } from './fault-rules.js';
 import { OAuthCheck } from './oauth-check.js';
@@ -15,7 +21,6 @@ import { Portal } from './portal.js';
 import { servePortal } from './portal-routes.js';
 import { ServerTokens } from './server-tokens.js';
 import { type SessionOptions, Sessions } from './sessions.js';
-import { SnapshotKeeper, type SnapshotStore } from './snapshot-keeper.js';
 
 export interface DepStandInOptions {
   /** Issues the certificate of the service; all tokens are derived from its key. */

@@ -45,7 +45,9 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     const lines = app.db.knex('audit_events').where({ actor: 'op' });
     expect(await lines.select('action', 'outcome', 'target_id', 'details')).toEqual([
       {
-        ...{ action: 'ca_certificates.rotate', outcome: 'refused', target_id: null },
+        action: 'ca_certificates.rotate',
+        outcome: 'refused',
+        target_id: null,
         details: { code: 'forbidden' },
       },
     ]);
@@ -76,7 +78,10 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     const [{ id, type, attributes }] = reply.body.data;
     expect(reply.headers.location).toBe(`/api/v1/certificates/${id}`);
     expect({ type, ...attributes }).toMatchObject({
-      ...{ type: 'certificates', purpose: 'mdm.cacert', is_ca: true, revoked_at: null },
+      type: 'certificates',
+      purpose: 'mdm.cacert',
+      is_ca: true,
+      revoked_at: null,
       subject: app.container.authorities.current.certificate.subject,
     });
     expect(app.container.authorities.current.id).toBe(id);

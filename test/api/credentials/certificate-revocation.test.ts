@@ -60,7 +60,10 @@ async function pushCertificate(topic: string): Promise<number> {
   const subject = [{ type: 'UID', value: topic }];
   const { certificate } = identityOf(await generateEcKeyPair(), { subject });
   const keyId = await insertPrivateKey(app.db.knex, {
-    ...{ name: null, key_type: 'EC', key_size: 256, sealed_pkcs8: Buffer.alloc(64) },
+    name: null,
+    key_type: 'EC',
+    key_size: 256,
+    sealed_pkcs8: Buffer.alloc(64),
     fingerprint_sha256: certificate.fingerprint.toString('hex'),
   });
   const record = certificateRecord(certificate, 'mdm.pushcert');
@@ -146,7 +149,8 @@ describe('POST /certificates/{id}/revoke', () => {
     expect(answer.meta).toEqual({ count: 1 });
     expect(answer.data).toHaveLength(1);
     expect(answer.data[0]).toMatchObject({
-      ...{ type: 'certificates', id },
+      type: 'certificates',
+      id,
       attributes: {
         serial: certificate.serialHex,
         revoked_at: formatTimestamp(revoked_at),
@@ -187,7 +191,9 @@ describe('POST /certificates/{id}/revoke', () => {
       .where({ fingerprint: device.certificate.fingerprint })
       .first();
     await app.db.knex('device_identities').insert({
-      ...{ fingerprint: renewal.certificate.fingerprint, device_id, state: 'renewal' },
+      fingerprint: renewal.certificate.fingerprint,
+      device_id,
+      state: 'renewal',
     });
     for (const each of [id, renewal.id, unused.id]) await revoke(each);
     expect(await stateOf(device.certificate)).toBe('revoked');

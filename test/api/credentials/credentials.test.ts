@@ -14,9 +14,12 @@ import { capturingLogger } from '../../http/log-lines.js';
 const DAY_MS = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.1';
 const USUAL: CredentialRouteDeps['config'] = {
-  ...{ enrollment: 'closed', replaceEnrolled: 'allow', lab: false },
+  enrollment: 'closed',
+  replaceEnrolled: 'allow',
+  lab: false,
   publicUrl: 'https://mdm.example.com',
-  ...{ apnsHost: 'https://push.example.com', depSyncInterval: 60_000 },
+  apnsHost: 'https://push.example.com',
+  depSyncInterval: 60_000,
 };
 
 const PROCESS_TABLES = ['push_topics', 'server_processes'];
@@ -55,8 +58,14 @@ async function certificate(given: Given = {}): Promise<number> {
   const [row] = await test.db
     .knex('certificates')
     .insert({
-      ...{ purpose, subject: `CN=${name}`, issuer: 'CN=CA', x509_cn: name, push_topic: topic },
-      ...{ serial: `${serial}`, der: Buffer.from([serial]), fingerprint: Buffer.alloc(32, serial) },
+      purpose,
+      subject: `CN=${name}`,
+      issuer: 'CN=CA',
+      x509_cn: name,
+      push_topic: topic,
+      serial: `${serial}`,
+      der: Buffer.from([serial]),
+      fingerprint: Buffer.alloc(32, serial),
       not_before: new Date(0),
       not_after: new Date(Date.now() + (days + 0.5) * DAY_MS),
       rsa_private_key_id: hasKey ? keyId : null,
@@ -112,16 +121,29 @@ describe('GET /api/v1/credentials', () => {
     expect([status, headers['content-type']]).toEqual([200, 'application/vnd.api+json']);
     const [first, second, third] = body.data.attributes.credentials;
     expect(first).toEqual({
-      ...{ kind: 'dep_token', source: 'database', id: account.id, name: 'ABM', topic: null },
-      ...{ apple_account: null, identities: null },
-      ...{ days_left: 100, status: 'ok' },
+      kind: 'dep_token',
+      source: 'database',
+      id: account.id,
+      name: 'ABM',
+      topic: null,
+      apple_account: null,
+      identities: null,
+      days_left: 100,
+      status: 'ok',
       not_after: account.access_token_expiry.toISOString().replace('Z', '+00:00'),
       links: { self: `/api/v1/dep/accounts/${account.id}` },
     });
     expect(second).toEqual({
-      ...{ kind: 'push_certificate', source: 'database', id: push, name: 'APSP:1' },
-      ...{ topic: TOPIC, apple_account: null, identities: null },
-      ...{ days_left: 200, status: 'ok', not_after: second.not_after },
+      kind: 'push_certificate',
+      source: 'database',
+      id: push,
+      name: 'APSP:1',
+      topic: TOPIC,
+      apple_account: null,
+      identities: null,
+      days_left: 200,
+      status: 'ok',
+      not_after: second.not_after,
       links: { self: `/api/v1/certificates/${push}` },
     });
     expect([third.kind, third.id, third.name, third.identities]).toEqual([
@@ -129,7 +151,8 @@ describe('GET /api/v1/credentials', () => {
     ]);
     expect(body).toEqual({
       data: {
-        ...{ type: 'credentials', id: 1 },
+        type: 'credentials',
+        id: 1,
         attributes: { credentials: [first, second, third], warnings: [] },
         links: { self: '/api/v1/credentials' },
       },
@@ -279,8 +302,15 @@ describe('GET /api/v1/credentials', () => {
     const { body } = await get('/credentials', USUAL, { tlsFile });
     const { credentials, warnings: found } = body.data.attributes;
     expect(credentials[0]).toEqual({
-      ...{ kind: 'ssl_certificate', source: 'file', id: null, name: 'mdm.example.com' },
-      ...{ days_left: 9, status: 'expiring', topic: null, apple_account: null, identities: null },
+      kind: 'ssl_certificate',
+      source: 'file',
+      id: null,
+      name: 'mdm.example.com',
+      days_left: 9,
+      status: 'expiring',
+      topic: null,
+      apple_account: null,
+      identities: null,
       not_after: notAfter.toISOString().replace('Z', '+00:00'),
       links: { self: '/api/v1/credentials' },
     });
@@ -313,8 +343,11 @@ describe('GET /api/v1/credentials', () => {
       serialOfIdentity += 1;
       const [device] = await test.db.knex('devices').insert({ is_enrolled, topic: TOPIC }, 'id');
       await test.db.knex('device_identities').insert({
-        ...{ fingerprint: Buffer.alloc(32, serialOfIdentity), device_id: device.id },
-        ...{ state: 'active', renew_at: new Date(0), not_after: new Date(Date.now() + DAY_MS) },
+        fingerprint: Buffer.alloc(32, serialOfIdentity),
+        device_id: device.id,
+        state: 'active',
+        renew_at: new Date(0),
+        not_after: new Date(Date.now() + DAY_MS),
         ...facts,
       });
       return device.id;
@@ -378,7 +411,7 @@ describe('GET /api/v1/credentials', () => {
     const ago = (minutes: number) => new Date(now - minutes * 60_000);
     const account = (consumer_key: string, minutes: number, more = {}) => {
       const synced = { token_updated_at: ago(60), sync_finished_at: ago(minutes) };
-      return { ...{ consumer_key, server_name: consumer_key, status: 'ok' }, ...synced, ...more };
+      return { consumer_key, server_name: consumer_key, status: 'ok', ...synced, ...more };
     };
     const rows = await test.db.knex('dep_accounts').insert(
       [
@@ -474,8 +507,10 @@ describe('GET /api/v1/credentials', () => {
   it("gives Apple's reason for a topic that it refuses, since when, and the next attempt", async () => {
     await certificate();
     await test.db.knex('push_topics').insert({
-      ...{ topic: TOPIC, blocked_reason: 'BadCertificateEnvironment' },
-      ...{ blocked_at: new Date(86_400_000), retry_at: new Date(90_000_000) },
+      topic: TOPIC,
+      blocked_reason: 'BadCertificateEnvironment',
+      blocked_at: new Date(86_400_000),
+      retry_at: new Date(90_000_000),
     });
     expect(await warnings()).toEqual([
       {
@@ -494,8 +529,13 @@ describe('GET /api/v1/credentials', () => {
 
     function process(pid: number, facts: Record<string, unknown> = {}) {
       return test.db.knex('server_processes').insert({
-        ...{ id: `p${pid}`, role: 'all', hostname: 'one.example.com', pid, version: '1' },
-        ...{ push_trouble: NO_NAME, push_trouble_since: new Date(pid * 3_600_000) },
+        id: `p${pid}`,
+        role: 'all',
+        hostname: 'one.example.com',
+        pid,
+        version: '1',
+        push_trouble: NO_NAME,
+        push_trouble_since: new Date(pid * 3_600_000),
         ...facts,
       });
     }
@@ -580,7 +620,9 @@ describe('GET /api/v1/credentials', () => {
     const expires_at = new Date(Date.now() + DAY_MS);
     const held = { method: 'profile', held_at: new Date(), expires_at, udid: 'U' };
     const row = (fingerprint_sha256: string, facts: object = {}) => ({
-      ...{ ...held, fingerprint_sha256, ...facts },
+      ...held,
+      fingerprint_sha256,
+      ...facts,
     });
     await test.db
       .knex('enrollment_requests')

@@ -99,8 +99,10 @@ describe('GET /api/v1/certificate_signing_requests/{id}/push_request', () => {
     expect(portal.submit(Buffer.from(text), topic)).toContain('BEGIN CERTIFICATE');
     expect(await audited()).toEqual([
       {
-        ...{ actor: 'ADMIN_TOKEN', target_type: 'certificate_signing_requests' },
-        ...{ target_id: String(id), outcome: 'success' },
+        actor: 'ADMIN_TOKEN',
+        target_type: 'certificate_signing_requests',
+        target_id: String(id),
+        outcome: 'success',
       },
     ]);
   });

@@ -170,11 +170,20 @@ describe('the funnel of an account', () => {
     const self = `/api/v1/dep/accounts/${account}/funnel`;
     expect(status).toBe(200);
     expect(body.data).toEqual({
-      ...{ type: 'dep_funnels', id: account, links: { self } },
+      type: 'dep_funnels',
+      id: account,
+      links: { self },
       attributes: {
         stages: { unassigned: 1, assigned: 3, pushed: 1, contacted: 1, enrolled: 3, removed: 1 },
-        ...{ total: 9, assigned_or_beyond: 8, pushed_or_beyond: 5, contacted_or_beyond: 4 },
-        ...{ enrolled: 3, removed: 1, not_listed: 2, failing: 4, assignment_due: 2 },
+        total: 9,
+        assigned_or_beyond: 8,
+        pushed_or_beyond: 5,
+        contacted_or_beyond: 4,
+        enrolled: 3,
+        removed: 1,
+        not_listed: 2,
+        failing: 4,
+        assignment_due: 2,
       },
     });
   });
@@ -222,7 +231,9 @@ describe('the activation lock', () => {
     expect([kind, encoding]).toEqual(['activation_lock_bypass_code', 'utf8']);
     expect(parseBypassCode(value)).toHaveLength(16);
     expect(await audited('dep_devices.activation_lock')).toEqual({
-      ...{ outcome: 'success', target_type: 'dep_devices', target_id: `${id}` },
+      outcome: 'success',
+      target_type: 'dep_devices',
+      target_id: `${id}`,
       details: { serial_number: 'C02A', device_id: deviceId, secret_id },
     });
     expect(await jobs()).toEqual(['dep.activation_lock']);

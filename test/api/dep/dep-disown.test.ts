@@ -122,11 +122,13 @@ describe('disowning', () => {
     const both = { serial_numbers: ['C02A', 'C02B'], confirm: 'disown 2 devices forever' };
     const { body } = await disown(both);
     expect(body.errors[0]).toMatchObject({
-      ...{ code: 'in_use', status: '409' },
+      code: 'in_use',
+      status: '409',
       detail: '1 device is enrolled: force=true disowns enrolled devices too',
     });
     expect(await audited('dep_devices.disown')).toMatchObject({
-      ...{ outcome: 'refused', details: { code: 'in_use' } },
+      outcome: 'refused',
+      details: { code: 'in_use' },
     });
     expect(await refused(disown(of('C02B')))).toEqual([409, 'conflict']);
     expect(await refused(disown(both, { query: '?force=yes' }))).toEqual([
@@ -150,7 +152,9 @@ describe('disowning', () => {
       [{ type: 'dep_devices', id, attributes: { disown_result: 'requested', disowned_at: null } }],
     ]);
     expect(await audited('dep_devices.disown')).toEqual({
-      ...{ outcome: 'success', target_type: 'dep_accounts', target_id: `${account}` },
+      outcome: 'success',
+      target_type: 'dep_accounts',
+      target_id: `${account}`,
       details: { serial_numbers: ['C02A'], force: false },
     });
     const { rows } = await knex().raw('select payload from graphile_worker._private_jobs');

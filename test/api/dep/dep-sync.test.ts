@@ -27,8 +27,13 @@ async function addAccount(columns: object = {}): Promise<number> {
   const [row] = await app.db
     .knex('dep_accounts')
     .insert({
-      ...{ consumer_key: 'CK_1', access_token: 'AT_1', cursor: 'c7', sync_phase: 'delta' },
-      ...{ sealed_consumer_secret: Buffer.of(1), sealed_access_secret: Buffer.of(2), ...columns },
+      consumer_key: 'CK_1',
+      access_token: 'AT_1',
+      cursor: 'c7',
+      sync_phase: 'delta',
+      sealed_consumer_secret: Buffer.of(1),
+      sealed_access_secret: Buffer.of(2),
+      ...columns,
     })
     .returning<{ id: number }[]>('id');
   return row?.id ?? 0;

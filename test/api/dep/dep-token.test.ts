@@ -125,8 +125,12 @@ describe('POST /dep/stoken/upload', () => {
     expect(reply.headers.get('location')).toBe(`/api/v1/dep/accounts/${id}`);
     expect(reply.headers.get('content-type')).toBe('application/vnd.api+json');
     expect(attributes).toMatchObject({
-      ...{ consumer_key: members.consumer_key, access_token: members.access_token },
-      ...{ status: 'unconfirmed', sync_state: 'idle', is_lab: false, cursor: null },
+      consumer_key: members.consumer_key,
+      access_token: members.access_token,
+      status: 'unconfirmed',
+      sync_state: 'idle',
+      is_lab: false,
+      cursor: null,
     });
     expect(reply.body.meta).toEqual({ warnings: [] });
     for (const name of ['consumer_secret', 'access_secret']) {
@@ -147,7 +151,8 @@ describe('POST /dep/stoken/upload', () => {
     expect(await waiting()).toEqual([{ identifier: 'dep.confirm', payload: { accountId: id } }]);
     expect(await audited()).toEqual([
       {
-        ...{ action: 'dep_accounts.token_uploaded', outcome: 'success' },
+        action: 'dep_accounts.token_uploaded',
+        outcome: 'success',
         details: {
           changes: {
             consumer_key: [null, members.consumer_key],
@@ -166,8 +171,12 @@ describe('POST /dep/stoken/upload', () => {
     const { body } = await client.upload(sealToken(pem, members));
     const { id } = body.data;
     await accounts().update({
-      ...{ cursor: 'C', sync_phase: 'delta', status: 'token_expired', status_text: 'x' },
-      ...{ sealed_auth_session_token: Buffer.of(1), token_updated_at: new Date(0) },
+      cursor: 'C',
+      sync_phase: 'delta',
+      status: 'token_expired',
+      status_text: 'x',
+      sealed_auth_session_token: Buffer.of(1),
+      token_updated_at: new Date(0),
     });
     const renewed = tokenMembers({ consumer_key: members.consumer_key });
     const other = await client.download(`?account=${id}`);
@@ -178,8 +187,12 @@ describe('POST /dep/stoken/upload', () => {
     const pair = await app.db.knex('dep_token_certificates').where(certificate).first();
     expect([pair.dep_account_id, pair.used_at === null]).toEqual([id, false]);
     expect(row).toMatchObject({
-      ...{ access_token: renewed.access_token, cursor: 'C', sync_phase: 'delta' },
-      ...{ status: 'unconfirmed', status_text: null, sealed_auth_session_token: null },
+      access_token: renewed.access_token,
+      cursor: 'C',
+      sync_phase: 'delta',
+      status: 'unconfirmed',
+      status_text: null,
+      sealed_auth_session_token: null,
     });
     expect(row.token_updated_at.getTime()).toBeGreaterThan(Date.now() - 10_000);
     const past = await history();
@@ -190,7 +203,8 @@ describe('POST /dep/stoken/upload', () => {
     expect(past.map(({ replaced_at }) => replaced_at === null)).toEqual([false, true]);
     const lines = await audited();
     expect(lines.at(-1)).toEqual({
-      ...{ action: 'dep_accounts.token_renewed', outcome: 'success' },
+      action: 'dep_accounts.token_renewed',
+      outcome: 'success',
       details: {
         changes: expect.objectContaining({
           access_token: [members.access_token, renewed.access_token],
@@ -260,7 +274,10 @@ describe('a token for a certificate that was made for an account', () => {
   it('of another server is refused, unless it is forced: then the devices are read anew', async () => {
     const { id } = await newAccount();
     await accounts().update({
-      ...{ cursor: 'C', sync_phase: 'delta', fetched_until: new Date(), confirmed_at: new Date() },
+      cursor: 'C',
+      sync_phase: 'delta',
+      fetched_until: new Date(),
+      confirmed_at: new Date(),
     });
     await meanFor(id);
     const members = tokenMembers();
@@ -272,17 +289,23 @@ describe('a token for a certificate that was made for an account', () => {
     expect([forced.status, forced.body.data.id]).toEqual([200, id]);
     expect(await accounts()).toMatchObject([
       {
-        ...{ consumer_key: members.consumer_key, cursor: null, sync_phase: 'fetch' },
-        ...{ fetched_until: null, confirmed_at: null, status: 'unconfirmed' },
+        consumer_key: members.consumer_key,
+        cursor: null,
+        sync_phase: 'fetch',
+        fetched_until: null,
+        confirmed_at: null,
+        status: 'unconfirmed',
       },
     ]);
     expect((await audited()).slice(-2)).toEqual([
       {
-        ...{ action: 'dep_accounts.token_uploaded', outcome: 'refused' },
+        action: 'dep_accounts.token_uploaded',
+        outcome: 'refused',
         details: { code: 'token_mismatch' },
       },
       {
-        ...{ action: 'dep_accounts.token_replaced', outcome: 'success' },
+        action: 'dep_accounts.token_replaced',
+        outcome: 'success',
         details: {
           changes: expect.objectContaining({
             consumer_key: [expect.any(String), members.consumer_key],
@@ -474,7 +497,8 @@ describe('the body of an upload', () => {
     expect(verdict(await send(await tokenOf('viewer')))).toEqual([403, 'forbidden']);
     expect((await audited()).slice(-1)).toEqual([
       {
-        ...{ action: 'dep_accounts.token_uploaded', outcome: 'refused' },
+        action: 'dep_accounts.token_uploaded',
+        outcome: 'refused',
         details: { code: 'forbidden' },
       },
     ]);

@@ -126,7 +126,8 @@ describe('a push by hand', () => {
     });
     expect(Date.parse(pushed_at)).toBeGreaterThan(before);
     expect(await world.deviceRow(target)).toMatchObject({
-      ...{ last_apns_id: apns_id, last_push_result: 'delivered' },
+      last_apns_id: apns_id,
+      last_push_result: 'delivered',
     });
     expect(world.accepted(target)).toBe(1);
     const lines = await audited().where({ target_id: String(target.id) });
@@ -143,7 +144,9 @@ describe('a push by hand', () => {
     const reply = await push(target);
     expect(reply.status).toBe(200);
     expect(reply.body.data.attributes).toMatchObject({
-      ...{ status_code: 410, reason: 'Unregistered', timestamp: '2026-11-20T10:00:00+00:00' },
+      status_code: 410,
+      reason: 'Unregistered',
+      timestamp: '2026-11-20T10:00:00+00:00',
     });
     expect(await world.deviceRow(target)).toMatchObject({ push_state: 'unregistered' });
   });
@@ -162,7 +165,8 @@ describe('a push by hand', () => {
     const target = await world.device();
     world.standIn.addAnswer({ topic: TOPIC, status: 403, reason: 'BadCertificate', times: 1 });
     expect((await push(target)).body.data.attributes).toMatchObject({
-      ...{ status_code: 403, reason: 'BadCertificate' },
+      status_code: 403,
+      reason: 'BadCertificate',
     });
     expect(await world.db.knex('push_topics')).toMatchObject([{ topic: TOPIC }]);
     expect((await push(target)).body.data.attributes.status_code).toBe(200);

@@ -183,10 +183,15 @@ describe('the reveal of a secret', () => {
     const links = { self: `/api/v1/devices/${deviceId}/secrets/${id}/reveal` };
     expect(first.body).toEqual({
       data: {
-        ...{ type: 'revealed_secrets', id, links },
+        type: 'revealed_secrets',
+        id,
+        links,
         attributes: {
-          ...{ kind: 'unlock_token', enrollment_number: 1, created_at: attributes.created_at },
-          ...{ encoding: 'base64', value: UNLOCK.toString('base64') },
+          kind: 'unlock_token',
+          enrollment_number: 1,
+          created_at: attributes.created_at,
+          encoding: 'base64',
+          value: UNLOCK.toString('base64'),
         },
       },
       links,

@@ -258,8 +258,10 @@ describe('the upload of a profile', () => {
     const { id } = one.body.data;
     expect([two.status, two.body.data.id]).toEqual([201, id]);
     expect(two.body.data.attributes).toMatchObject({
-      ...{ identifier: 'COM.example.Versions', display_name: 'Two' },
-      ...{ current_version: 2, holds_secrets: true },
+      identifier: 'COM.example.Versions',
+      display_name: 'Two',
+      current_version: 2,
+      holds_secrets: true,
     });
     expect(two.body.data.relationships.payloads.data).toHaveLength(1);
     const versions = await adminApi(app).get(`/profiles/${id}/versions?include=payloads`);
@@ -331,7 +333,10 @@ describe('the upload of a profile', () => {
     expect(body.data.attributes).toMatchObject({ is_signed: true, signer: 'CN=Signer' });
     const [version] = (await adminApi(app).get(`/profiles/${body.data.id}/versions`)).body.data;
     expect(version.attributes).toMatchObject({
-      ...{ format: 'xml', size: signed.length, is_signed: true, signer: 'CN=Signer' },
+      format: 'xml',
+      size: signed.length,
+      is_signed: true,
+      signer: 'CN=Signer',
       signer_fingerprint_sha256: signer.certificate.fingerprint.toString('hex'),
       signer_is_trusted: false,
     });

@@ -72,8 +72,13 @@ async function scepPayload(): Promise<PlistDict> {
 }
 
 const DEFAULT_HOME = {
-  ...{ name: 'Muster', payload_prefix: 'dev.muster' },
-  ...{ x509_c: null, x509_o: null, x509_ou: null, x509_st: null, updated_at: null },
+  name: 'Muster',
+  payload_prefix: 'dev.muster',
+  x509_c: null,
+  x509_o: null,
+  x509_ou: null,
+  x509_st: null,
+  updated_at: null,
 };
 
 const DEFAULT_SCEP = {
@@ -160,14 +165,16 @@ describe.each([
   it('refuses bodies that are no object, and media types that are no JSON', async () => {
     for (const body of ['[]', 'null', '1', '{"data":[]}', '{"data":null}']) {
       const reply = await fetch(`${app.url}/api/v1${path}`, {
-        ...{ method: 'POST', body },
+        method: 'POST',
+        body,
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': MEDIA_TYPE },
       });
       expect([body, reply.status]).toEqual([body, 422]);
     }
     const send = (type: string, body: string) =>
       fetch(`${app.url}/api/v1${path}`, {
-        ...{ method: 'PATCH', body },
+        method: 'PATCH',
+        body,
         headers: { Authorization: `Bearer ${ADMIN_TOKEN}`, 'Content-Type': type },
       });
     expect((await send('text/plain', '{}')).status).toBe(415);
@@ -195,7 +202,10 @@ describe.each([
     await admin().patch(path, attributes);
     const line = await app.db.knex('audit_events').orderBy('id', 'desc').first();
     expect(line).toMatchObject({
-      ...{ action: `${type}.update`, target_type: type, target_id: '1', outcome: 'success' },
+      action: `${type}.update`,
+      target_type: type,
+      target_id: '1',
+      outcome: 'success',
       details: {
         changes: Object.fromEntries(
           Object.entries(attributes).map(([name, value]) => [name, [before[name], value]]),
@@ -229,7 +239,7 @@ describe.each([
     const second = await send(attributes);
     expect([second.status, second.text]).toEqual([200, first.text]);
     expect(await lines()).toEqual(before);
-    const other = await send({ ...attributes, ...{ type } });
+    const other = await send({ ...attributes, type });
     expect([other.status, ...faultsOf(other)]).toEqual([
       422,
       ['idempotency_key_reused', 'Idempotency-Key'],
@@ -275,20 +285,29 @@ describe('the organization', () => {
     const first = await admin().patch(HOME, { x509_ou: 'IT', x509_st: 'Berlin' });
     expect(first.body.data.attributes).toEqual({
       ...DEFAULT_HOME,
-      ...{ x509_ou: 'IT', x509_st: 'Berlin' },
+      x509_ou: 'IT',
+      x509_st: 'Berlin',
       updated_at: expect.stringMatching(TIMESTAMP),
     });
     const second = await admin().patch(HOME, { x509_ou: null, name: 'Ämter' });
     expect(second.body.data.attributes).toMatchObject({
-      ...{ name: 'Ämter', x509_ou: null, x509_st: 'Berlin' },
+      name: 'Ämter',
+      x509_ou: null,
+      x509_st: 'Berlin',
     });
     expect((await as('viewer').get('/organization')).body).toEqual(second.body);
   });
 
   it('names every fault at once, where it was sent', async () => {
     const bad = {
-      ...{ name: '', payload_prefix: 'no dots or spaces', x509_c: 'DEU', x509_o: 'o'.repeat(65) },
-      ...{ x509_ou: 'u'.repeat(33), x509_st: 7, 'x/y': 1, updated_at: 'ignored' },
+      name: '',
+      payload_prefix: 'no dots or spaces',
+      x509_c: 'DEU',
+      x509_o: 'o'.repeat(65),
+      x509_ou: 'u'.repeat(33),
+      x509_st: 7,
+      'x/y': 1,
+      updated_at: 'ignored',
     };
     const names = Object.keys(bad).filter((name) => name !== 'updated_at');
     for (const [body, prefix] of [
@@ -320,8 +339,12 @@ describe('the organization', () => {
 
   it('is obeyed by the next enrollment profile', async () => {
     await admin().post(HOME, {
-      ...{ name: 'Ämter & Co', payload_prefix: 'com.example.mdm' },
-      ...{ x509_c: 'de', x509_st: 'Berlin', x509_o: 'Example', x509_ou: 'IT' },
+      name: 'Ämter & Co',
+      payload_prefix: 'com.example.mdm',
+      x509_c: 'de',
+      x509_st: 'Berlin',
+      x509_o: 'Example',
+      x509_ou: 'IT',
     });
     expect(await enrollmentProfile()).toMatchObject({
       PayloadIdentifier: 'com.example.mdm.enroll',
@@ -341,7 +364,11 @@ describe('the organization', () => {
 
   it('says what is wrong with each attribute, and stores countries in capital letters', async () => {
     const bad = {
-      ...{ name: '', payload_prefix: 'x', x509_c: 'DEU', x509_o: 'o'.repeat(65), x509_st: 7 },
+      name: '',
+      payload_prefix: 'x',
+      x509_c: 'DEU',
+      x509_o: 'o'.repeat(65),
+      x509_st: 7,
     };
     const reply = await admin().patch(HOME, bad);
     expect(reply.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
@@ -363,7 +390,9 @@ describe('the organization', () => {
     ]);
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect((await admin().get(HOME)).body.data.attributes).toMatchObject({
-      ...{ x509_c: 'DE', x509_o: 'Example', x509_st: 'Berlin' },
+      x509_c: 'DE',
+      x509_o: 'Example',
+      x509_st: 'Berlin',
     });
   });
 });
@@ -380,10 +409,20 @@ describe('the SCEP configuration', () => {
 
   it('names every fault at once', async () => {
     const bad = {
-      ...{ source_type: 'InternalPKCS12', url: 'ftp://x/y', challenge: '', ca_fingerprint: 'abc' },
-      ...{ subject: 'Example', key_size: 1024, key_usage: 2, retries: -1, retry_delay: 'soon' },
-      ...{ subject_alt_name: { dnsName: 'x' }, certificate_renewal_time_interval: 1.5 },
-      ...{ challenge_enabled: 'yes', key_type: 'ignored', unknown: 1 },
+      source_type: 'InternalPKCS12',
+      url: 'ftp://x/y',
+      challenge: '',
+      ca_fingerprint: 'abc',
+      subject: 'Example',
+      key_size: 1024,
+      key_usage: 2,
+      retries: -1,
+      retry_delay: 'soon',
+      subject_alt_name: { dnsName: 'x' },
+      certificate_renewal_time_interval: 1.5,
+      challenge_enabled: 'yes',
+      key_type: 'ignored',
+      unknown: 1,
     };
     const reply = await admin().patch(SCEP, bad);
     expect(reply.status).toBe(422);
@@ -445,31 +484,49 @@ describe('the SCEP configuration', () => {
 
   it('takes numbers as the text of a form, and fingerprints in any spelling', async () => {
     const reply = await admin().patch(SCEP, {
-      ...{ key_size: '4096', key_usage: '1', retries: '7', retry_delay: '30' },
-      ...{ certificate_renewal_time_interval: '30', key_type: 'EC' },
+      key_size: '4096',
+      key_usage: '1',
+      retries: '7',
+      retry_delay: '30',
+      certificate_renewal_time_interval: '30',
+      key_type: 'EC',
       ca_fingerprint: '01:23:45:67:89:AB:CD:EF 01:23:45:67:89:AB:CD:EF 01:23:45:67',
     });
     expect(reply.body.data.attributes).toMatchObject({
-      ...{ key_size: 4096, key_usage: 1, retries: 7, retry_delay: 30, key_type: 'RSA' },
-      ...{ certificate_renewal_time_interval: 30 },
+      key_size: 4096,
+      key_usage: 1,
+      retries: 7,
+      retry_delay: 30,
+      key_type: 'RSA',
+      certificate_renewal_time_interval: 30,
       ca_fingerprint: '0123456789abcdef0123456789abcdef01234567',
     });
   });
 
   it('is obeyed by the next enrollment profile, and null goes back to the default', async () => {
     const subject_alt_name = {
-      ...{ dNSName: ['a.example.com', 'b.example.com'], rfc822Name: 'x@example.com' },
+      dNSName: ['a.example.com', 'b.example.com'],
+      rfc822Name: 'x@example.com',
       ntPrincipalName: 'x',
     };
     await admin().post(SCEP, {
-      ...{ url: 'https://ca.example.com/scep?x=1', subject: '/O=Acme/1.2.3.4=x/CN=%SerialNumber%' },
-      ...{ key_size: 4096, key_usage: 1, retries: 7, retry_delay: 30, subject_alt_name },
-      ...{ ca_fingerprint: '0123456789abcdef0123456789abcdef', source_type: 'ExternalSCEP' },
+      url: 'https://ca.example.com/scep?x=1',
+      subject: '/O=Acme/1.2.3.4=x/CN=%SerialNumber%',
+      key_size: 4096,
+      key_usage: 1,
+      retries: 7,
+      retry_delay: 30,
+      subject_alt_name,
+      ca_fingerprint: '0123456789abcdef0123456789abcdef',
+      source_type: 'ExternalSCEP',
     });
     expect(await scepPayload()).toMatchObject({
       URL: 'https://ca.example.com/scep?x=1',
       Subject: [[['O', 'Acme']], [['1.2.3.4', 'x']], [['CN', '%SerialNumber%']]],
-      ...{ Keysize: 4096, 'Key Usage': 1, Retries: 7, RetryDelay: 30 },
+      Keysize: 4096,
+      'Key Usage': 1,
+      Retries: 7,
+      RetryDelay: 30,
       SubjectAltName: subject_alt_name,
       CAFingerprint: Buffer.from('0123456789abcdef0123456789abcdef', 'hex'),
     });

@@ -133,7 +133,9 @@ const PLANNED: [string, () => Sent][] = [
     'a command with all options',
     () =>
       command({
-        ...{ ...QUERY, priority: 3, ttl: 7 },
+        ...QUERY,
+        priority: 3,
+        ttl: 7,
         after: '2031-03-26T23:42:09+02:00',
         expires_at: '2032-03-26T21:42:09Z',
       }),

@@ -1,4 +1,4 @@
-import type { SnapshotStore } from '../../../src/lab/dep/snapshot-keeper.js';
+import type { SnapshotStore } from '../../../src/lab/dep/dep-snapshot.js';
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { DepUnderTest } from './dep-under-test.js';
 

@@ -205,13 +205,11 @@ describe('the state of credentials', () => {
     );
     expect(await credentialStatus(knex, { now: NOW })).toEqual([
       {
-        ...{
-          kind: 'dep_token',
-          source: 'database',
-          id: account.id,
-          name: 'Example Inc.',
-          status: 'expiring',
-        },
+        kind: 'dep_token',
+        source: 'database',
+        id: account.id,
+        name: 'Example Inc.',
+        status: 'expiring',
         not_after: days(20),
         days_left: 20,
       },
@@ -251,7 +249,7 @@ describe('the state of credentials', () => {
     await knex('dep_accounts').insert([
       { token_certificate_id: token },
       { token_certificate_id: renewed },
-      { ...{ access_token_expiry: days(1), status: 'lab_off' } },
+      { access_token_expiry: days(1), status: 'lab_off' },
     ]);
     const anchor = await of('dep.anchor', 104, NO_KEY);
     const other = await of('dep.anchor', 105, { ...NO_KEY, subject: 'CN=other' });

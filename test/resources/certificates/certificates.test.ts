@@ -495,7 +495,8 @@ describe('a certificate that was created without its key', () => {
       [
         'certificates.create',
         {
-          ...{ ...sent, pem_private_key: 'changed' },
+          ...sent,
+          pem_private_key: 'changed',
           rsa_private_key: [null, row.rsa_private_key_id],
         },
       ],

@@ -173,9 +173,14 @@ describe('a DEP account made from attributes', () => {
     unsaid.push('fetched_fully_at');
     const none = [...never, ...unsaid, 'status_text', 'status_advice'].map((name) => [name, null]);
     expect(body.data.attributes).toEqual({
-      ...{ ...shown, ...zero, ...Object.fromEntries(none) },
-      ...{ status: 'unconfirmed', status_at: expect.any(String), is_lab: false },
-      ...{ sync_phase: 'fetch', sync_state: 'idle' },
+      ...shown,
+      ...zero,
+      ...Object.fromEntries(none),
+      status: 'unconfirmed',
+      status_at: expect.any(String),
+      is_lab: false,
+      sync_phase: 'fetch',
+      sync_state: 'idle',
       access_token_expiry: null,
       token_updated_at: expect.any(String),
       created_at: expect.any(String),
@@ -360,12 +365,11 @@ describe('a DEP account made from attributes', () => {
     const taken = await patch({ dep: own, iphone: own, ipad: own, mac: own, apple_tv: own });
     expect(taken.status).toBe(200);
     expect(await rowOf(id)).toMatchObject({
-      ...{
-        default_dep_profile_id: own,
-        default_iphone_profile_id: own,
-        default_mac_profile_id: own,
-      },
-      ...{ default_ipad_profile_id: own, default_apple_tv_profile_id: own },
+      default_dep_profile_id: own,
+      default_iphone_profile_id: own,
+      default_mac_profile_id: own,
+      default_ipad_profile_id: own,
+      default_apple_tv_profile_id: own,
       default_vision_profile_id: null,
     });
     expect(await jobs()).toEqual(['dep.reconcile']);
@@ -377,13 +381,19 @@ describe('a DEP account made from attributes', () => {
     expect(await jobs()).toEqual(['dep.confirm']);
     await clearJobs();
     await app.db.knex('dep_accounts').update({
-      ...{ status: 'ok', cursor: 'C', sync_phase: 'delta', access_token_expiry: new Date() },
+      status: 'ok',
+      cursor: 'C',
+      sync_phase: 'delta',
+      access_token_expiry: new Date(),
     });
     await send('patch', `/accounts/${id}`, attributesOf({ consumer_key: 'CK_1', org_name: 'x' }));
     expect([await jobs(), (await rowOf(id)).status]).toEqual([[], 'ok']);
     await send('patch', `/accounts/${id}`, attributesOf({ access_token: 'AT_2' }));
     expect(await rowOf(id)).toMatchObject({
-      ...{ status: 'unconfirmed', cursor: 'C', sync_phase: 'delta', access_token_expiry: null },
+      status: 'unconfirmed',
+      cursor: 'C',
+      sync_phase: 'delta',
+      access_token_expiry: null,
       sealed_auth_session_token: null,
     });
     await send('patch', `/accounts/${id}`, attributesOf({ consumer_key: 'CK_2' }));
@@ -416,7 +426,10 @@ describe('a DEP account made from attributes', () => {
     const { knex } = app.db;
     const [id, other] = [await create(), await create({ consumer_key: 'CK_other' })];
     const device = (serial_number: string, state: string) => ({
-      ...{ serial_number, is_dep: true, enrollment_state: state, profile_status: 'assigned' },
+      serial_number,
+      is_dep: true,
+      enrollment_state: state,
+      profile_status: 'assigned',
     });
     const [own, enrolled, shared, byHand] = (
       await knex('devices').insert(
@@ -432,7 +445,10 @@ describe('a DEP account made from attributes', () => {
       device_id: number | undefined,
       serial_number: string,
     ) => ({
-      ...{ dep_account_id, device_id, serial_number, listed_at: new Date() },
+      dep_account_id,
+      device_id,
+      serial_number,
+      listed_at: new Date(),
     });
     await knex('dep_devices').insert([
       ...[listed(id, own, 'DEPOWN'), listed(id, enrolled, 'DEPENROLLED')],
@@ -457,7 +473,8 @@ describe('a DEP account made from attributes', () => {
     const { changes, ...details } = line.details;
     expect(details).toEqual({ consumer_key: 'CK_1', server_name: 'dev', devices: 2 });
     expect(changes).toMatchObject({
-      ...{ consumer_key: ['CK_1', null], server_name: ['dev', null] },
+      consumer_key: ['CK_1', null],
+      server_name: ['dev', null],
       consumer_secret: 'changed',
     });
     await knex('devices').where('serial_number', 'like', 'DEP%').delete();

@@ -230,7 +230,9 @@ describe('the devices of a DEP profile', () => {
     const [a = 0] = deviceIds;
     const dep_profile = { data: { type: 'dep_profiles', id: profileId } };
     const data = (udid: string) => ({
-      ...{ type: 'devices', attributes: { udid }, relationships: { dep_profile } },
+      type: 'devices',
+      attributes: { udid },
+      relationships: { dep_profile },
     });
     const ways: [method: 'post' | 'patch', path: string, body: object][] = [
       ['post', `/dep/profiles/${profileId}/relationships/devices`, { data: [device(a)] }],

@@ -154,7 +154,9 @@ describe('a new device', () => {
     expect(response.status).toBe(409);
     expect(response.body.errors).toEqual([
       expect.objectContaining({
-        ...{ status: '409', code: 'already_exists', detail: `devices ${id} has this udid already` },
+        status: '409',
+        code: 'already_exists',
+        detail: `devices ${id} has this udid already`,
         source: { pointer: '/data/attributes/udid' },
       }),
       expect.objectContaining({

@@ -48,9 +48,16 @@ describe('the users of a device', () => {
   it('are listed, with all but their secrets', async () => {
     const seen = '2026-03-26T21:42:09+00:00';
     const facts = {
-      ...{ user_id: 'A-1', short_name: 'ben', long_name: 'Ben Example', not_on_console: true },
-      ...{ awaiting_configuration: false, last_seen: seen, tokenupdate_at: seen },
-      ...{ last_push_at: seen, last_push_result: 'delivered', failed_push_count: 0 },
+      user_id: 'A-1',
+      short_name: 'ben',
+      long_name: 'Ben Example',
+      not_on_console: true,
+      awaiting_configuration: false,
+      last_seen: seen,
+      tokenupdate_at: seen,
+      last_push_at: seen,
+      last_push_result: 'delivered',
+      failed_push_count: 0,
     };
     const ben = await addUser(deviceId, 'ben', facts);
     await addUser(otherId, 'carla');
@@ -59,11 +66,15 @@ describe('the users of a device', () => {
     expect(body.data.map(({ id }: { id: number }) => id)).toEqual([anna, ben]);
     const { created_at, ...attributes } = body.data[1].attributes;
     expect(attributes).toEqual({
-      ...{ ...facts, user_key: 'ben', is_enrolled: true, push_state: 'ok' },
+      ...facts,
+      user_key: 'ben',
+      is_enrolled: true,
+      push_state: 'ok',
     });
     const item = await get(`/device_users/${ben}`);
     expect(item.body.data).toMatchObject({
-      ...{ type: 'device_users', id: ben },
+      type: 'device_users',
+      id: ben,
       relationships: { device: { data: { type: 'devices', id: deviceId } } },
     });
     expect(JSON.stringify([body, item.body])).not.toContain('sealed');

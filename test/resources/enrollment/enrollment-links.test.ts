@@ -81,8 +81,14 @@ describe('enrollment links', () => {
     const { id, attributes, relationships } = first.body.data;
     const { url, created_at, ...others } = attributes;
     expect(others).toEqual({
-      ...{ name: 'Office', description: 'Ground floor', max_uses: 25, uses: 0 },
-      ...{ expires_at: null, is_disabled: false, status: 'usable', last_used_at: null },
+      name: 'Office',
+      description: 'Ground floor',
+      max_uses: 25,
+      uses: 0,
+      expires_at: null,
+      is_disabled: false,
+      status: 'usable',
+      last_used_at: null,
     });
     expect(Math.abs(Date.parse(created_at) - Date.now())).toBeLessThan(60_000);
     expect(Object.keys(relationships)).toEqual([

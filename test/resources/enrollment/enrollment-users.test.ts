@@ -31,8 +31,12 @@ describe('an enrollment user', () => {
     const { status, body, text } = await create({ ...ALICE, full_name: 'Alice' });
     expect(status).toBe(201);
     expect(body.data.attributes).toEqual({
-      ...{ account: 'alice@example.com', full_name: 'Alice', enrollment_mode: null },
-      ...{ is_disabled: false, last_login_at: null, created_at: expect.any(String) },
+      account: 'alice@example.com',
+      full_name: 'Alice',
+      enrollment_mode: null,
+      is_disabled: false,
+      last_login_at: null,
+      created_at: expect.any(String),
     });
     const [row] = await app.db.knex('enrollment_users');
     expect(await verifyPassword(ALICE.password, row.password_hash)).toBe(true);
@@ -60,7 +64,8 @@ describe('an enrollment user', () => {
       document({ enrollment_mode: 'adde', is_disabled: true }, id),
     );
     expect(renamed.body.data.attributes).toMatchObject({
-      ...{ enrollment_mode: 'adde', is_disabled: true },
+      enrollment_mode: 'adde',
+      is_disabled: true,
     });
     expect(await hashNow()).toBe(first);
     const changed = document({ password: 'another long password' }, id);

@@ -30,7 +30,7 @@ export function operationObject(text: OperationText): Schema {
     description: text.description ? `${text.description}\n\n${needs}` : needs,
     'x-role': role,
     parameters,
-    ...(requestBody ? { requestBody } : {}),
+    requestBody,
     responses: { ...answers, ...errorAnswers(errors) },
   };
 }
@@ -47,7 +47,7 @@ export function answerObject({ description, content, headers = [] }: AnswerText)
   return {
     description,
     ...(more.length > 0 ? { headers: Object.fromEntries(more) } : {}),
-    ...(content ? { content } : {}),
+    content,
   };
 }
 

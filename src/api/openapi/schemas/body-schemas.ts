@@ -79,7 +79,7 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
     type: typeSchema(type),
     ...(mode === 'update' ? { id: refTo('given_id') } : {}),
     attributes,
-    ...(relationships ? { relationships } : {}),
+    relationships,
   };
   const required = [
     'type',

@@ -111,7 +111,7 @@ function exampleOf(status: number) {
     code,
     title: titleOf(code),
     detail: MEANINGS[status],
-    ...(source ? { source } : {}),
+    source,
   };
   return { errors: [error], jsonapi: { version: '1.0' } };
 }
