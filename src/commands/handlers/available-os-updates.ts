@@ -1,6 +1,6 @@
-import { replaceInventory } from '../../db/devices/inventory-repository.js';
+import { replaceUpdates } from '../../db/devices/available-updates.js';
 import { type ColumnMap, listRows, readColumns } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const UPDATE: ColumnMap = {
   AllowsInstallLater: ['allows_install_later', 'boolean'],
@@ -29,8 +29,10 @@ const UPDATE: ColumnMap = {
 export const availableOsUpdates: ReportHandler = {
   requestType: 'AvailableOSUpdates',
   readRows: (body) => listRows(body, 'AvailableOSUpdates', (update) => readColumns(update, UPDATE)),
-  handle: oneByOne(async ({ deviceId, rows }, { trx }) => {
-    if (rows === undefined) return;
-    await replaceInventory(trx, 'available_os_updates', { deviceId, rows });
-  }),
+  handle: async (reports, { trx }) => {
+    const lists = reports.flatMap(({ deviceId, rows }) =>
+      rows === undefined ? [] : [{ deviceId, rows }],
+    );
+    await replaceUpdates(trx, lists);
+  },
 };

@@ -16,23 +16,9 @@ export const ROWS_PER_STATEMENT = 500;
 const PROFILES_PER_STATEMENT = 200;
 
 /**
- * Replaces all rows of one device (column name to value; JSON columns as values, bytea as `byteaText`).
- * A column that a row lacks is null.
+ * Inserts rows with their `device_id` (column name to value; JSON columns as values, bytea as
+ * `byteaText`). A column that a row lacks is null.
  */
-export async function replaceInventory(
-  trx: Knex.Transaction,
-  table: InventoryTable,
-  { deviceId, rows }: { deviceId: number; rows: InventoryRow[] },
-): Promise<void> {
-  await trx(table).where({ device_id: deviceId }).delete();
-  await insertInventory(
-    trx,
-    table,
-    rows.map((row) => ({ ...row, device_id: deviceId })),
-  );
-}
-
-/** Inserts rows, in the form of `replaceInventory` and with their `device_id`. */
 export async function insertInventory(
   trx: Knex.Transaction,
   table: InventoryTable,

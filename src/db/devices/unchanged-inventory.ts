@@ -15,7 +15,9 @@ const DEVICE_AND_VALUE = `
 /** What admins and other lists say of an entry is not compared. */
 const OTHERS_FACTS = `'{"id":null,"device_id":null,"is_managed":null}'`;
 
-function entriesSql(table: 'installed_applications' | 'installed_certificates'): string {
+function entriesSql(
+  table: 'installed_applications' | 'installed_certificates' | 'available_os_updates',
+): string {
   return `
 select listed.n - 1 as index, known.id
 from (
@@ -54,9 +56,13 @@ const UNCHANGED = {
   installed_applications: entriesSql('installed_applications'),
   installed_certificates: entriesSql('installed_certificates'),
   installed_profiles: PROFILES,
+  available_os_updates: entriesSql('available_os_updates'),
 };
 
-export type ListedTable = keyof typeof UNCHANGED;
+type ComparedTable = keyof typeof UNCHANGED;
+
+/** Of entries that have a key. */
+export type ListedTable = Exclude<ComparedTable, 'available_os_updates'>;
 
 export interface Unchanged {
   /** Indexes of the listed rows that a stored row equals, nulls included. */
@@ -68,7 +74,7 @@ export interface Unchanged {
 /** Finds a stored row of its own for each of the rows that are not changed. */
 export async function findUnchanged(
   trx: Knex.Transaction,
-  table: ListedTable,
+  table: ComparedTable,
   rows: readonly ListedRow[],
 ): Promise<Unchanged> {
   const indexes = new Set<number>();
@@ -92,7 +98,7 @@ export async function findUnchanged(
 
 async function findEqual(
   trx: Knex.Transaction,
-  table: ListedTable,
+  table: ComparedTable,
   rows: readonly ListedRow[],
 ): Promise<{ index: number; id: number }[]> {
   const entries = rows.map(({ deviceId, row }) => ({ device_id: deviceId, row }));
