@@ -54,7 +54,7 @@ export const parseJson = express.json({
  * Checks a JSON body before it is parsed. AppError 400. JSON is UTF-8 (RFC 8259 §8.1); other bytes
  * would be replaced silently.
  */
-function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
+export function checkBody(req: IncomingMessage, _res: unknown, body: Buffer): void {
   if (!isUtf8(body)) throw new AppError('malformed_json', 400, 'the body is not UTF-8');
   if (isDeeperThan(MAX_DEPTH, body)) {
     throw new AppError('malformed_json', 400, `the body nests deeper than ${MAX_DEPTH} levels`);
@@ -69,17 +69,28 @@ const CLOSING = new Set([0x5d, 0x7d]);
 /** Counts brackets outside of strings. */
 function isDeeperThan(limit: number, body: Buffer): boolean {
   let depth = 0;
-  let isInString = false;
   for (let at = 0; at < body.length; at += 1) {
     const byte = body[at] ?? 0;
-    if (isInString && byte === BACKSLASH) at += 1;
-    else if (byte === QUOTE) isInString = !isInString;
-    else if (isInString) continue;
+    if (byte === QUOTE) at = endOfString(body, at + 1);
     else if (OPENING.has(byte)) depth += 1;
     else if (CLOSING.has(byte)) depth -= 1;
     if (depth > limit) return true;
   }
   return false;
+}
+
+/** Where the quote is that closes the string; the end of a body without one. */
+function endOfString(body: Buffer, start: number): number {
+  let end = body.indexOf(QUOTE, start);
+  while (end !== -1 && isEscaped(body, end)) end = body.indexOf(QUOTE, end + 1);
+  return end === -1 ? body.length : end;
+}
+
+/** After an odd number of backslashes. */
+function isEscaped(body: Buffer, at: number): boolean {
+  let backslashes = 0;
+  while (body[at - 1 - backslashes] === BACKSLASH) backslashes += 1;
+  return backslashes % 2 === 1;
 }
 
 /**

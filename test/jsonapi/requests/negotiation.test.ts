@@ -1,4 +1,11 @@
-import { checkContentType, negotiateForm } from '../../../src/jsonapi/requests/negotiation.js';
+import { IncomingMessage } from 'node:http';
+import { Socket } from 'node:net';
+import fc from 'fast-check';
+import {
+  checkBody,
+  checkContentType,
+  negotiateForm,
+} from '../../../src/jsonapi/requests/negotiation.js';
 
 describe('checkContentType', () => {
   it.each([
@@ -24,6 +31,30 @@ describe('checkContentType', () => {
     'application/json; charset=UTF-8',
   ])('accepts %p', (header) => {
     expect(() => checkContentType(header)).not.toThrow();
+  });
+});
+
+describe('checkBody', () => {
+  const check = (text: string) =>
+    checkBody(new IncomingMessage(new Socket()), undefined, Buffer.from(text));
+  const nested = (text: string, depth: number) =>
+    '['.repeat(depth) + JSON.stringify(text) + ']'.repeat(depth);
+  const texts = fc.string({ unit: fc.constantFrom('"', '\\', '[', '{', ']', '}', 'a', 'é', '\n') });
+
+  it('counts the brackets outside of strings, whatever those hold', () => {
+    fc.assert(
+      fc.property(texts, texts, (first, second) => {
+        const before = `[${JSON.stringify(first)},`;
+        expect(() => check(`${before}${nested(second, 63)}]`)).not.toThrow();
+        expect(() => check(`${before}${nested(second, 64)}]`)).toThrow('deeper than 64 levels');
+      }),
+    );
+  });
+
+  it('leaves a string without an end to the parser', () => {
+    for (const text of ['"', '"\\', '"\\"', `"${'['.repeat(100)}`]) {
+      expect(() => check(text)).not.toThrow();
+    }
   });
 });
 
