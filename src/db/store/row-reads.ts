@@ -16,7 +16,8 @@ interface NewId {
 type RowBatcher = MicroBatcher<number, Row | undefined>;
 type IdBatcher = MicroBatcher<string, NewId>;
 
-const LIMITS = { maxBatch: 50, maxInFlight: 1 };
+/** Few enough that commands with large results do not exhaust the memory together. */
+const LIMITS = { maxBatch: 20, maxInFlight: 1 };
 
 /** Sparse fieldsets make statements of their own. */
 const MOST_STATEMENTS = 500;
