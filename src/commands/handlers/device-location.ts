@@ -1,7 +1,7 @@
 import { mergeInventory } from '../../db/devices/inventory-merge.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, readColumns } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const LOCATION: ColumnMap = {
   Latitude: ['latitude', 'number'],
@@ -16,12 +16,14 @@ const LOCATION: ColumnMap = {
 /** Where a device in lost mode is; the last location replaces the one before. */
 export const deviceLocation: ReportHandler = {
   requestType: 'DeviceLocation',
-  handle: oneByOne(async ({ deviceId, body }, { trx }) => {
-    const row = readColumns(body, LOCATION);
-    if (row.latitude === undefined || row.longitude === undefined) return;
-    const rows = [{ ...row, located_at: locatedAt(body) }];
-    await mergeInventory(trx, 'device_locations', { deviceId, rows });
-  }),
+  async handle(reports, { trx }) {
+    const locations = reports.flatMap(({ deviceId, body }) => {
+      const row = readColumns(body, LOCATION);
+      if (row.latitude === undefined || row.longitude === undefined) return [];
+      return [{ deviceId, rows: [{ ...row, located_at: locatedAt(body) }] }];
+    });
+    await mergeInventory(trx, 'device_locations', locations);
+  },
 };
 
 /** ISO 8601 in a string; undefined for any other. */

@@ -7,7 +7,7 @@ import {
   readColumns,
   stringsAt,
 } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const APPLICATION: ColumnMap = {
   Status: ['status', 'text'],
@@ -40,19 +40,24 @@ export const managedApplicationList: ReportHandler = {
       return { identifier, ...readColumns(application, APPLICATION) };
     });
   },
-  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
-    if (rows === undefined) return;
-    const covers = stringsAt(parameters(), 'Identifiers');
-    await mergeInventory(trx, TABLE, { deviceId, rows, covers });
-  }),
+  async handle(reports, { trx }) {
+    const lists = reports.flatMap(({ deviceId, rows, parameters }) =>
+      rows === undefined
+        ? []
+        : [{ deviceId, rows, covers: stringsAt(parameters(), 'Identifiers') }],
+    );
+    await mergeInventory(trx, TABLE, lists);
+  },
 };
 
 /** What became of one application; the rest of the list stays as it is. */
 export const installApplication: ReportHandler = {
   requestType: 'InstallApplication',
-  handle: oneByOne(async ({ deviceId, body }, { trx }) => {
-    const row = readColumns(body, INSTALLING);
-    if (row.identifier === undefined) return;
-    await mergeInventory(trx, TABLE, { deviceId, rows: [row], covers: [] });
-  }),
+  async handle(reports, { trx }) {
+    const installing = reports.flatMap(({ deviceId, body }) => {
+      const row = readColumns(body, INSTALLING);
+      return row.identifier === undefined ? [] : [{ deviceId, rows: [row], covers: [] }];
+    });
+    await mergeInventory(trx, TABLE, installing);
+  },
 };

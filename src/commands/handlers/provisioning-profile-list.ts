@@ -1,6 +1,6 @@
 import { mergeInventory } from '../../db/devices/inventory-merge.js';
 import { type ColumnMap, listRows, readColumns } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const PROFILE: ColumnMap = {
   UUID: ['profile_uuid', 'text'],
@@ -15,9 +15,11 @@ export const provisioningProfileList: ReportHandler = {
   requestType: 'ProvisioningProfileList',
   readRows: (body) =>
     listRows(body, 'ProvisioningProfileList', (profile) => readColumns(profile, PROFILE)),
-  handle: oneByOne(async ({ deviceId, rows, parameters }, { trx }) => {
-    if (rows === undefined) return;
-    const covers = parameters().ManagedOnly === true ? [] : undefined;
-    await mergeInventory(trx, TABLE, { deviceId, rows, covers });
-  }),
+  async handle(reports, { trx }) {
+    const lists = reports.flatMap(({ deviceId, rows, parameters }) => {
+      if (rows === undefined) return [];
+      return [{ deviceId, rows, covers: parameters().ManagedOnly === true ? [] : undefined }];
+    });
+    await mergeInventory(trx, TABLE, lists);
+  },
 };

@@ -1,6 +1,6 @@
 import { mergeInventory } from '../../db/devices/inventory-merge.js';
 import { type ColumnMap, listRows, readColumns } from '../reports/report-columns.js';
-import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
+import type { ReportHandler } from '../reports/report-handler.js';
 
 const USER: ColumnMap = {
   UserName: ['user_name', 'text'],
@@ -19,7 +19,10 @@ const USER: ColumnMap = {
 export const userList: ReportHandler = {
   requestType: 'UserList',
   readRows: (body) => listRows(body, 'Users', (user) => readColumns(user, USER)),
-  handle: oneByOne(async ({ deviceId, rows }, { trx }) => {
-    if (rows !== undefined) await mergeInventory(trx, 'local_users', { deviceId, rows });
-  }),
+  async handle(reports, { trx }) {
+    const lists = reports.flatMap(({ deviceId, rows }) =>
+      rows === undefined ? [] : [{ deviceId, rows }],
+    );
+    await mergeInventory(trx, 'local_users', lists);
+  },
 };

@@ -20,16 +20,52 @@ export interface MergedRows {
   covers?: readonly string[] | undefined;
 }
 
-/** Makes the rows of one device those given: what is equal is not written and keeps its id. */
+/**
+ * Makes the rows of each device those given: what is equal is not written and keeps its id. One statement
+ * removes rows; devices whose rows have the same columns share one that writes theirs.
+ */
 export async function mergeInventory(
   trx: Knex.Transaction,
   table: MergedTable,
-  { deviceId, rows, covers }: MergedRows,
+  devices: readonly MergedRows[],
 ): Promise<void> {
   const key = KEYS[table];
-  const named = key === null ? rows : lastOfEach(rows, key);
-  if (key !== null) await removeOthers(trx, { table, key, deviceId, named, covers });
-  const columns = [...new Set(named.flatMap((row) => Object.keys(row)))];
+  const named = devices.map(({ rows, ...device }) => {
+    return { ...device, rows: key === null ? rows : lastOfEach(rows, key) };
+  });
+  if (key !== null && named.length > 0) await removeOthers(trx, { table, key, devices: named });
+  for (const group of byColumns(named).values()) {
+    await writeRows(trx, { table, key, devices: group });
+  }
+}
+
+/** Devices by the columns that their rows have together. */
+function byColumns(devices: MergedRows[]): Map<string, MergedRows[]> {
+  const groups = new Map<string, MergedRows[]>();
+  for (const device of devices) {
+    if (device.rows.length === 0) continue;
+    const columns = columnsOf(device)
+      .sort((one, other) => (one < other ? -1 : 1))
+      .join();
+    groups.set(columns, [...(groups.get(columns) ?? []), device]);
+  }
+  return groups;
+}
+
+function columnsOf({ rows }: MergedRows): string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(row)))];
+}
+
+interface Merge {
+  table: MergedTable;
+  key: string | null;
+  devices: MergedRows[];
+}
+
+/** All devices have rows with the columns of the first. */
+async function writeRows(trx: Knex.Transaction, { table, key, devices }: Merge): Promise<void> {
+  const [first] = devices;
+  const columns = first === undefined ? [] : columnsOf(first);
   if (columns.length === 0) return;
   const changed = columns.filter((column) => column !== key);
   const refs = (list: readonly string[]) => list.map(() => '??').join(', ');
@@ -41,12 +77,15 @@ export async function mergeInventory(
          where (${changed.map(() => 't.??').join(', ')})
            is distinct from (${changed.map(() => 'excluded.??').join(', ')})`;
   const target = key === null ? ['device_id'] : ['device_id', key];
+  const rows = devices.flatMap(({ deviceId, rows: own }) =>
+    own.map((row) => ({ ...row, device_id: deviceId })),
+  );
   await trx.raw(
     `insert into ?? as t (device_id, ${refs(columns)})
-     select ?, ${refs(columns)} from jsonb_populate_recordset(null::${table}, ?::jsonb)
+     select device_id, ${refs(columns)} from jsonb_populate_recordset(null::${table}, ?::jsonb)
      on conflict (${refs(target)}) ${onConflict}`,
     [
-      ...[table, ...columns, deviceId, ...columns, JSON.stringify(named), ...target],
+      ...[table, ...columns, ...columns, JSON.stringify(rows), ...target],
       ...changed.flatMap((column) => [column, column]),
       ...changed,
       ...changed,
@@ -54,20 +93,21 @@ export async function mergeInventory(
   );
 }
 
-interface Others {
-  table: MergedTable;
-  key: string;
-  deviceId: number;
-  named: InventoryRow[];
-  covers: readonly string[] | undefined;
-}
-
-async function removeOthers(trx: Knex.Transaction, others: Others): Promise<void> {
-  const { table, key, deviceId, named, covers } = others;
-  const kept = named.map((row) => row[key] as string);
-  const query = trx(table).where({ device_id: deviceId }).whereNotIn(key, kept);
-  if (covers !== undefined) query.whereIn(key, [...covers]);
-  await query.delete();
+/** Removes the keys that each device covers and does not have. */
+async function removeOthers(
+  trx: Knex.Transaction,
+  { table, key, devices }: Merge & { key: string },
+): Promise<void> {
+  const lists = devices.map(({ deviceId, rows, covers = null }) => {
+    return { device_id: deviceId, kept: rows.map((row) => row[key]), covered: covers };
+  });
+  await trx.raw(
+    `delete from ?? as t
+     using jsonb_to_recordset(?::jsonb) as o (device_id bigint, kept text[], covered text[])
+     where t.device_id = o.device_id and t.?? <> all(o.kept)
+       and (o.covered is null or t.?? = any(o.covered))`,
+    [table, JSON.stringify(lists), key, key],
+  );
 }
 
 /** Rows without a key are left out; of those with the same one the last remains. */

@@ -94,4 +94,50 @@ describe('a batch of lists', () => {
     expect(rows).toEqual(ids.map((device_id) => ({ device_id, length: 10_000 })));
     expect(await setup.waiting()).toBe(0);
   });
+
+  it('of users takes a statement to remove and one for each set of columns', async () => {
+    const ids = await setup.storeDevices(40);
+    const [, changed = 0, emptied = 0, fuller = 0] = ids;
+    const users = (names: string[], more: Answers = {}): Answers[] =>
+      names.map((UserName) => ({ UserName, UID: 501, ...more }));
+    const answersOf = (entriesOf: (id: number) => Answers[]) =>
+      ids.map((deviceId): Answer => {
+        const result = buildPlist({ Users: entriesOf(deviceId) });
+        return { deviceId, requestType: 'UserList', result };
+      });
+    const withName = { FullName: 'Jo', HasSecureToken: true };
+    await setup.handle(
+      answersOf((id) => users(['jo', 'kim', 'lee'], id === fuller ? withName : {})),
+    );
+    const before = await stored('local_users');
+    expect(before).toHaveLength(120);
+    expect(before[9]).toMatchObject({ device_id: fuller, full_name: 'Jo', has_secure_token: true });
+    expect(before[3]).toMatchObject({ device_id: changed, full_name: null, uid: 501 });
+
+    const statements: string[] = [];
+    const note = ({ sql }: { sql: string }) => {
+      if (sql.includes('local_users') || sql.startsWith('delete from ??')) statements.push(sql);
+    };
+    setup.test.db.knex.on('query', note);
+    await setup.handle(
+      answersOf((id) => {
+        if (id === emptied) return [];
+        if (id === changed) return users(['jo', 'max']);
+        return users(['jo', 'kim', 'lee'], id === fuller ? withName : {});
+      }),
+    );
+    setup.test.db.knex.removeListener('query', note);
+    // The first answer is not held back for others.
+    const [alone, together] = [
+      ['delete', 'insert'],
+      ['delete', 'insert', 'insert'],
+    ];
+    const verbs = statements.map((sql) => sql.trim().split(' ')[0]);
+    expect(verbs).toEqual([...alone, ...together]);
+    const after = await stored('local_users');
+    const isGone = ({ device_id, user_name }: (typeof before)[number]) =>
+      device_id === emptied || (device_id === changed && user_name !== 'jo');
+    expect(after.slice(0, -1)).toEqual(before.filter((row) => !isGone(row)));
+    expect(after.at(-1)).toMatchObject({ device_id: changed, user_name: 'max' });
+  });
 });
