@@ -111,8 +111,9 @@ describe('a batch of lists', () => {
     );
     const before = await stored('local_users');
     expect(before).toHaveLength(120);
-    expect(before[9]).toMatchObject({ device_id: fuller, full_name: 'Jo', has_secure_token: true });
-    expect(before[3]).toMatchObject({ device_id: changed, full_name: null, uid: 501 });
+    const of = (id: number) => before.find(({ device_id }) => device_id === id);
+    expect(of(fuller)).toMatchObject({ full_name: 'Jo', has_secure_token: true, uid: 501 });
+    expect(of(changed)).toMatchObject({ full_name: null, has_secure_token: null, uid: 501 });
 
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => {
