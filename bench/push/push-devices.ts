@@ -22,7 +22,7 @@ const BATCH = 5_000;
 const COMMAND = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0"><dict><key>Command</key><dict><key>RequestType</key>
-<string>ContentCachingInformation</string></dict><key>CommandUUID</key><string>UUID</string></dict></plist>`;
+<string>ManagedMediaList</string></dict><key>CommandUUID</key><string>UUID</string></dict></plist>`;
 
 /** 32 bytes, as Apple's are, with the device's id at the end. */
 export function tokenOf(id: number): string {
@@ -54,7 +54,7 @@ export async function queueForAll(pool: pg.Pool): Promise<void> {
   await pool.query('truncate commands, device_pushes cascade');
   await pool.query({
     text: `insert into commands (uuid, device_id, request_type, payload)
-      select c.uuid, d.id, 'ContentCachingInformation',
+      select c.uuid, d.id, 'ManagedMediaList',
         convert_to(replace($1, 'UUID', c.uuid::text), 'UTF8')
       from devices d cross join lateral (select gen_random_uuid() as uuid, d.id) c
       where d.is_enrolled order by d.id`,

@@ -15,7 +15,7 @@ const CREATED = 201;
 
 export function commandFor(deviceId: number) {
   const device = { data: { type: 'devices', id: deviceId } };
-  const attributes = { request_type: 'ContentCachingInformation' };
+  const attributes = { request_type: 'ManagedMediaList' };
   return { data: { type: 'commands', attributes, relationships: { device } } };
 }
 
