@@ -50,6 +50,7 @@ describe('rowsSql', () => {
       text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit 30',
       bindings: [],
       isPlannedOnce: true,
+      isShared: false,
     });
   });
 
