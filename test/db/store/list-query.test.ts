@@ -50,7 +50,6 @@ describe('rowsSql', () => {
       text: 'select t0."id", t0."name" from "tags" as t0 where true order by t0."id" limit 30',
       bindings: [],
       isPlannedOnce: true,
-      isShared: false,
     });
   });
 
@@ -92,6 +91,7 @@ describe('countSql', () => {
       text: counted,
       bindings: [],
       isPlannedOnce: true,
+      isShared: false,
     });
     expect(countSql(query).text).toContain('where true limit 100001');
     expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
