@@ -4,7 +4,9 @@ import { createLogger } from '../../src/logger.js';
 
 logLostFailures(createLogger('info'));
 void Promise.reject(new Error('nobody awaits this'));
-setImmediate(() => {
-  process.stdout.write('serving on\n');
-  throw new Error('nobody catches this');
+process.once('unhandledRejection', () => {
+  setImmediate(() => {
+    process.stdout.write('serving on\n');
+    throw new Error('nobody catches this');
+  });
 });
