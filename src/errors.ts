@@ -19,6 +19,7 @@ export type ErrorCode =
   | 'conflict'
   | 'wrong_type'
   | 'already_exists'
+  | 'confirmation_required'
   | 'in_use'
   | 'no_unlock_token'
   | 'device_unenrolled'
@@ -141,7 +142,8 @@ export function knownNames(unknown: string, names: readonly string[]): string {
   if (names.length === 0) return 'there are none';
   if (names.length <= FEW_NAMES) return `known: ${names.join(', ')}`;
   const nearest = nearestNames(unknown, names).slice(0, NEAREST_NAMES);
-  return `the nearest of ${names.length} known ones: ${nearest.join(', ')}`;
+  const all = '/api/v1/openapi.json has all';
+  return `the nearest of ${names.length} known ones: ${nearest.join(', ')} (${all})`;
 }
 
 /** All of them, the ones that differ least first. */

@@ -24,8 +24,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/dep': ['db/connection', 'db/admin', 'db/enroll'],
   'db/devices': ['db/connection', 'db/dep', 'db/enroll', 'db/push'],
   'db/device-path': ['db/connection', 'db/devices', 'db/enroll', 'db/pki', 'db/push'],
+  'db/assignments': ['db/connection'],
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],
+  'db/groups': ['jsonapi', 'db/connection', 'db/store'],
   'db/processes': ['db/connection', 'db/jobs'],
   'embedded-postgres': ['db/connection'],
   http: ['jsonapi'],
@@ -55,12 +57,20 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['http', 'crypto', 'protocol', 'pki', 'commands', 'events', 'jobs', 'db/connection'],
     ...['db/enroll', 'db/dep', 'db/admin'],
   ],
-  'setup-assistant': ['commands', 'profiles', 'jobs', 'db/connection', 'db/devices'],
+  assignments: [
+    ...['crypto', 'commands', 'events', 'profiles', 'jobs'],
+    ...['db/connection', 'db/assignments', 'db/devices'],
+  ],
+  'setup-assistant': [
+    ...['assignments', 'commands', 'jobs'],
+    ...['db/connection', 'db/assignments', 'db/devices'],
+  ],
   dep: [
     ...['crypto', 'protocol', 'pki', 'events', 'jobs', 'db/connection', 'db/dep', 'db/devices'],
     ...['db/pki'],
   ],
-  resources: ['jsonapi', 'commands', 'pki', 'dep', 'enroll', 'jobs'],
+  groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
+  resources: ['jsonapi', 'assignments', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],
   api: [
     ...[
       'http',
@@ -74,9 +84,11 @@ const MAY_IMPORT: Record<string, string[]> = {
       'dep',
       'jobs',
       'enroll',
+      'groups',
+      'assignments',
     ],
-    ...['db/connection', 'db/admin', 'db/dep', 'db/devices', 'db/enroll', 'db/pki', 'db/processes'],
-    ...['db/push'],
+    ...['db/connection', 'db/admin', 'db/assignments', 'db/dep', 'db/devices', 'db/enroll'],
+    ...['db/pki', 'db/processes', 'db/push'],
   ],
   lab: ['crypto', 'protocol'],
 };

@@ -1,5 +1,8 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { HANDLED_TYPES } from '../src/commands/registry.js';
+import { ENVIRONMENT } from '../src/config/config.js';
+import { DEFINITIONS } from '../src/resources/index.js';
 
 const ROOT = join(__dirname, '..');
 
@@ -115,6 +118,15 @@ describe('the documentation', () => {
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`);
     expect(pages.filter((page) => !linked.includes(page))).toEqual([]);
+  });
+
+  it.each([
+    ['docs/configuration.md', 'setting', Object.keys(ENVIRONMENT.shape)],
+    ['docs/api.md', 'collection', DEFINITIONS.map(({ path }) => path.slice(1))],
+    ['docs/commands.md', 'command whose answer becomes facts', HANDLED_TYPES],
+  ])('%s names every %s', (page, _what, names) => {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    expect(names.filter((name) => !text.includes(`\`${name}\``))).toEqual([]);
   });
 
   it('lists every decision in docs/decisions/README.md', () => {

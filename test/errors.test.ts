@@ -10,7 +10,8 @@ describe('known names', () => {
     const names = ['device_name', 'hostname', 'os_version', 'name', 'model_name', 'serial_number'];
     const many = [...names, ...Array.from({ length: 20 }, (_, index) => `column_${index}`)];
     expect(knownNames('nam', many)).toBe(
-      'the nearest of 26 known ones: name, hostname, model_name, device_name, column_0',
+      'the nearest of 26 known ones: name, hostname, model_name, device_name, column_0 ' +
+        '(/api/v1/openapi.json has all)',
     );
     expect(nearestNames('SERIALNUMBER', many)[0]).toBe('serial_number');
   });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { type ErrorDetail, validationError } from '../errors.js';
 import { type ApiContent, jsonContent, type Schema } from './api-route.js';
-import { parseBody } from './request-parts.js';
+import { type CheckedBody, checkBody } from './request-parts.js';
 
 /** The body of an action: attributes, alone or in a JSON:API document. */
 export interface ActionBody<T> {
@@ -21,24 +22,36 @@ export interface ReadBody<T> {
   isFlat: boolean;
 }
 
-const ANY_DOCUMENT = z.object({ data: z.object({ attributes: z.unknown() }) });
+const ANY_DOCUMENT = z.object({ data: z.object({ attributes: z.unknown().optional() }) });
 
 /** AppError 422 with every fault, and its pointer into what was sent. */
 export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown): ReadBody<T> {
   if (declared === undefined) return { value: undefined as T, isFlat: false };
-  const { attributes, needsAttributes } = declared;
-  if (body === undefined) return { value: parseBody(attributes, {}), isFlat: false };
-  const document = documentIn(body, declared.type);
-  const given = document === undefined ? body : document.data.attributes;
-  const prefix = document === undefined ? '' : '/data/attributes';
-  const value = parseBody(attributes, needsAttributes ? given : (given ?? {}), prefix);
-  return { value, isFlat: document === undefined };
+  const { attributes, type, needsAttributes } = declared;
+  if (body === undefined) return { value: accepted(checkBody(attributes, {})), isFlat: false };
+  const orEmpty = (given: unknown) => (needsAttributes ? given : (given ?? {}));
+  const document = ANY_DOCUMENT.safeParse(body).data;
+  const isFlat = type === undefined ? document === undefined : !hasData(body);
+  if (isFlat) return { value: accepted(checkBody(attributes, orEmpty(body))), isFlat };
+  const faults = type === undefined ? [] : documentFaults(type, body);
+  if (document === undefined) throw validationError(faults);
+  const read = checkBody(attributes, orEmpty(document.data.attributes), '/data/attributes');
+  return { value: accepted(read, faults), isFlat };
 }
 
-function documentIn(body: unknown, type: string | undefined) {
-  if (type === undefined) return ANY_DOCUMENT.safeParse(body).data;
-  const isFlat = !(typeof body === 'object' && body !== null && 'data' in body);
-  return isFlat ? undefined : parseBody(documentSchema(type, z.unknown()), body);
+/** AppError 422 with the faults of the document and of the attributes. */
+function accepted<T>({ value, faults }: CheckedBody<T>, ofDocument: ErrorDetail[] = []): T {
+  const all = [...ofDocument, ...faults];
+  if (all.length > 0) throw validationError(all);
+  return value as T;
+}
+
+function hasData(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'data' in body;
+}
+
+function documentFaults(type: string, body: unknown): ErrorDetail[] {
+  return checkBody(documentSchema(type, z.unknown()), body).faults;
 }
 
 function documentSchema(type: string, attributes: z.ZodType) {

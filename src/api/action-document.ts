@@ -12,6 +12,17 @@ export interface OwnDocument {
   onlyId?: number;
 }
 
+/** A document without resources. */
+export interface MetaDocument {
+  /** Of each member of `meta`: its type and what it means. */
+  meta: z.ZodType;
+}
+
+export function metaDocumentSchema({ meta }: MetaDocument): Schema {
+  const links = componentRef('resource_links');
+  return closedObject({ meta: toSchema(meta), links, jsonapi: componentRef('jsonapi') });
+}
+
 export function ownDocument(
   { type }: OwnDocument,
   shown: { id: number; attributes: Record<string, unknown>; self: string },

@@ -3,14 +3,20 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import { contextOf } from '../http/requests/request-context.js';
 import { type AuditValues, hasRole, type RequestContext, type Role } from '../jsonapi/context.js';
-import type { Document } from '../jsonapi/documents/document.js';
+import { type Document, JSONAPI } from '../jsonapi/documents/document.js';
 import { sendAnswer } from '../jsonapi/documents/send.js';
 import type { Answer, ApiContext } from '../jsonapi/handler.js';
 import { resourcesDocument } from '../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../jsonapi/requests/idempotency.js';
 import { inFlatBody } from '../jsonapi/requests/pointers.js';
 import { type ActionBody, bodyContent, readBody } from './action-body.js';
-import { type OwnDocument, ownDocument, ownDocumentSchema } from './action-document.js';
+import {
+  type MetaDocument,
+  metaDocumentSchema,
+  type OwnDocument,
+  ownDocument,
+  ownDocumentSchema,
+} from './action-document.js';
 import {
   type ApiOperation,
   type ApiRoute,
@@ -46,10 +52,13 @@ export interface ActionRequest<Body, Flag extends string> {
   context: RequestContext;
 }
 
+/** A type of resources, a document of the action's own, or one of `meta` alone. */
+type Shows = string | { listOf: string } | OwnDocument | MetaDocument;
+
 /** What the rule of an action has done: for the audit trail, and for the answer. */
 export interface ActionResult {
   /** Of the audit event, if it is not the `{id}` of the path. */
-  targetId?: number;
+  targetId?: number | null;
   /** For the audit trail; read from the answer where it names what the answer shows. */
   details?: Record<string, unknown> | ((document: Document) => Record<string, unknown>);
   /** Of the resources to show, if it is not the `{id}` of the path; several make a list. */
@@ -77,8 +86,7 @@ export interface Action<Body, Flag extends string, Prepared> {
   answer: {
     status: 200 | 201 | 202;
     description: string;
-    /** The type of the resources that are shown, or a document of the action's own. */
-    shows: string | { listOf: string } | OwnDocument;
+    shows: Shows;
   };
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors?: number[];
@@ -148,8 +156,9 @@ function describeAnswer({ status, description, shows }: Action<never, never, nev
   return { status, description, content: [jsonApiContent(schemaOf(shows))] };
 }
 
-function schemaOf(shows: string | { listOf: string } | OwnDocument): Schema {
+function schemaOf(shows: Shows): Schema {
   if (typeof shows === 'string') return itemSchema(shows);
+  if ('meta' in shows) return metaDocumentSchema(shows);
   return 'listOf' in shows ? listSchema(shows.listOf) : ownDocumentSchema(shows);
 }
 
@@ -166,12 +175,13 @@ async function perform<Body, Flag extends string, Prepared>(
   const { value: body, isFlat } = readBody(declared.body, req.body);
   const byName = (name: string, type: string) => pathId(req, name, type);
   const request = { id, pathId: byName, body, flags, context };
-  const prepared = (await declared.prepare?.(request)) as Prepared;
+  const located = (error: unknown) => {
+    throw isFlat ? inFlatBody(error) : error;
+  };
+  const prepared = (await declared.prepare?.(request).catch(located)) as Prepared;
   let afterCommit: ActionResult['afterCommit'];
   const work = async (trx: Transaction): Promise<Answer> => {
-    const result = await declared.run(trx, { ...request, prepared }).catch((error: unknown) => {
-      throw isFlat ? inFlatBody(error) : error;
-    });
+    const result = await declared.run(trx, { ...request, prepared }).catch(located);
     afterCommit = result.afterCommit;
     const document = await documentOf(api, declared.answer.shows, { trx, req, request, result });
     await writeEvent(api, trx, { declared, request, result, document });
@@ -208,13 +218,16 @@ interface Shown {
 
 async function documentOf(
   api: ApiContext,
-  shows: string | { listOf: string } | OwnDocument,
+  shows: Shows,
   { trx, req, request, result }: Shown,
 ): Promise<Document> {
   const { ids = request.id, attributes = {}, meta } = result;
+  const self = api.basePath + req.path.replace(/\/$/, '');
+  if (typeof shows !== 'string' && 'meta' in shows) {
+    return { meta: meta ?? {}, links: { self }, jsonapi: JSONAPI };
+  }
   if (typeof shows !== 'string' && !('listOf' in shows)) {
-    const self = api.basePath + req.path.replace(/\/$/, '');
-    return ownDocument(shows, { id: Number(ids), attributes, self });
+    return ownDocument(shows, { id: shows.onlyId ?? Number(ids), attributes, self });
   }
   const type = typeof shows === 'string' ? shows : shows.listOf;
   const { context } = request;

@@ -1,30 +1,46 @@
 import type { Request, RequestHandler } from 'express';
-import type { z } from 'zod';
-import { type ErrorDetail, notFound, validationError } from '../errors.js';
+import { z } from 'zod';
+import { type ErrorDetail, knownNames, notFound } from '../errors.js';
 import { parseId } from '../jsonapi/definition/values.js';
 import { invalidParameter, unknownParameter } from '../jsonapi/query/parameters.js';
 import { checkContentType, parseJson } from '../jsonapi/requests/negotiation.js';
 import { pointer } from '../jsonapi/requests/pointers.js';
 import { validationMessage } from '../jsonapi/requests/validation-message.js';
 
-/** The body, or the part of it at the pointer `prefix`. AppError 422 with every fault. */
-export function parseBody<T>(schema: z.ZodType<T>, given: unknown, prefix = ''): T {
-  const parsed = schema.safeParse(given, { error: validationMessage });
-  if (parsed.success) return parsed.data;
-  throw validationError(parsed.error.issues.flatMap((issue) => faultsOf(issue, prefix)));
+/** A body can have thousands of unknown members. */
+const MOST_HINTS = 10;
+
+/** The value of a body if it has no faults. */
+export interface CheckedBody<T> {
+  value: T | undefined;
+  faults: ErrorDetail[];
 }
 
-function faultsOf(issue: z.core.$ZodIssue, prefix: string): ErrorDetail[] {
+/** Checks a body, or the part of it at the pointer `prefix`. */
+export function checkBody<T>(schema: z.ZodType<T>, given: unknown, prefix = ''): CheckedBody<T> {
+  const { data, error } = schema.safeParse(given, { error: validationMessage });
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : undefined;
+  const issues = error?.issues ?? [];
+  return { value: data, faults: issues.flatMap((issue) => faultsOf(issue, { prefix, known })) };
+}
+
+/** `known`: the members of the whole, where it is an object. */
+function faultsOf(
+  issue: z.core.$ZodIssue,
+  { prefix, known }: { prefix: string; known: string[] | undefined },
+): ErrorDetail[] {
   const path = issue.path.map(String);
   const subject = path.join('.') || (prefix === '' ? 'the body' : prefix.split('/').at(-1));
   if (issue.code !== 'unrecognized_keys') {
     const source = { pointer: prefix + pointer(...path) };
     return [{ detail: `${subject} ${issue.message}`, source }];
   }
-  return issue.keys.map((key) => ({
-    detail: `${subject} has no member "${key}"`,
-    source: { pointer: prefix + pointer(...path, key) },
-  }));
+  const names = path.length === 0 ? known : undefined;
+  return issue.keys.map((key, index) => {
+    const hint = names && index < MOST_HINTS ? `; ${knownNames(key, names)}` : '';
+    const source = { pointer: prefix + pointer(...path, key) };
+    return { detail: `${subject} has no member "${key}"${hint}`, source };
+  });
 }
 
 function hasBody({ headers }: Request): boolean {
@@ -72,15 +88,15 @@ export function booleanParameter({ query }: Request, name: string): boolean {
   const value = query[name];
   if (value === undefined || value === 'false') return false;
   if (value === 'true') return true;
-  throw invalidParameter(name, `${name} is true or false`);
+  throw invalidParameter(name, `${name} must be true or false`);
 }
 
-/** A whole number from 1, up to the limit of a 32-bit column. AppError 400 for anything else. */
+/** A whole number from 1 that a 32-bit column holds. AppError 400 for anything else. */
 export function integerParameter({ query }: Request, name: string): number | undefined {
   const value = query[name];
   if (value === undefined) return undefined;
   if (typeof value === 'string' && /^[1-9]\d{0,8}$/.test(value)) return Number(value);
-  throw invalidParameter(name, `${name} is a whole number from 1`);
+  throw invalidParameter(name, `${name} must be a whole number from 1 to 999999999`);
 }
 
 /** For operations without query parameters: a misspelt one must not be passed over. */

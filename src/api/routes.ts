@@ -4,6 +4,14 @@ import { organization } from '../resources/server/organization.js';
 import { returnToService } from '../resources/server/return-to-service.js';
 import { scepConfiguration } from '../resources/server/scep-configuration.js';
 import type { ApiRoute } from './api-route.js';
+import {
+  type AssignmentPreviewDeps,
+  assignmentPreviewRoutes,
+} from './assignments/assignment-preview.js';
+import { type ItemRetryDeps, itemRetryRoutes } from './assignments/item-retries.js';
+import { type PauseDeps, pauseRoutes } from './assignments/pauses.js';
+import { type ProfileStatusDeps, profileStatusRoutes } from './assignments/profile-status.js';
+import { type RolloutActionDeps, rolloutRoutes } from './assignments/rollout-actions.js';
 import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
 import {
   type AuthorityRotationDeps,
@@ -30,6 +38,7 @@ import {
   type EnrollmentApprovalDeps,
   enrollmentApprovalRoutes,
 } from './devices/enrollment-approval.js';
+import { type GroupPreviewDeps, groupPreviewRoutes } from './devices/group-preview.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
 import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
 import { type DocsDeps, docsRoutes } from './server/docs.js';
@@ -37,6 +46,10 @@ import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/file
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
 export type AdminRouteDeps = CommandTypeDeps &
+  AssignmentPreviewDeps &
+  ItemRetryDeps &
+  PauseDeps &
+  ProfileStatusDeps &
   DeviceActionDeps &
   DevicePushDeps &
   DeviceSecretDeps &
@@ -47,6 +60,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   CredentialDownloadDeps &
   CredentialRouteDeps &
   EnrollmentApprovalDeps &
+  GroupPreviewDeps &
   ProfileFileDeps &
   DepTokenDeps &
   DepDeviceRouteDeps &
@@ -54,6 +68,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DepSyncDeps &
   PushCertificateDeps &
   JobRouteDeps &
+  RolloutActionDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
@@ -72,10 +87,15 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const { registry, basePath } = api;
   const routes = [
     ...deviceActionRoutes(deps),
+    ...assignmentPreviewRoutes(deps),
+    ...itemRetryRoutes(deps),
+    ...pauseRoutes(deps),
+    ...profileStatusRoutes(deps),
     ...commandTypeRoutes(deps),
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...enrollmentApprovalRoutes(deps),
+    ...groupPreviewRoutes(deps),
     ...configurationRoutes(deps),
     ...fileVaultProfileRoutes(deps),
     ...authorityRotationRoutes(deps),
@@ -88,6 +108,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...depFunnelRoutes(deps),
     ...depSyncRoutes(deps),
     ...jobRoutes(deps),
+    ...rolloutRoutes(deps),
   ];
   const all = [...routes, ...depTokenRoutes(deps)];
   const described = { registry, singletons: SINGLETONS, catalogues: CATALOGUES, routes: all };

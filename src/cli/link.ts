@@ -5,6 +5,7 @@ import { inTransaction, type Transaction } from '../db/connection/unit-of-work.j
 import {
   findByName,
   insertLink,
+  isSmartGroup,
   type ListedLink,
   linkStatus,
   listLinks,
@@ -45,6 +46,14 @@ async function idsOf(trx: Transaction, table: 'tags' | 'device_groups', names: s
   throw new AppError('not_found', 404, `there is no ${kind} ${JSON.stringify(missing)}: ${remedy}`);
 }
 
+/** Devices of a link become members at once, whatever a rule says. */
+async function staticGroup(trx: Transaction, name: string): Promise<number | null> {
+  const [id = null] = await idsOf(trx, 'device_groups', [name]);
+  if (id === null || !(await isSmartGroup(trx, id))) return id;
+  const message = `the rule of the smart group ${JSON.stringify(name)} decides about its members`;
+  throw new AppError('conflict', 409, `${message}: name a static group, or a tag of the rule`);
+}
+
 function expiryOf({ expires }: LinkCreateArgs): Date | null {
   if (expires === undefined) return null;
   const date = parseExpiry(expires);
@@ -68,7 +77,7 @@ export async function linkCreate(
   const seal = (id: number) => links.sealToken(id, token);
   const id = await inTransaction(db, async (trx) => {
     const tagIds = await idsOf(trx, 'tags', [...new Set(tag)]);
-    const [device_group_id = null] = group ? await idsOf(trx, 'device_groups', [group]) : [];
+    const device_group_id = group === undefined ? null : await staticGroup(trx, group);
     const link = { name, max_uses: maxUses, expires_at, device_group_id };
     const created = await insertLink(trx, link, { token, seal, tagIds });
     await auditCli(trx, {

@@ -16,13 +16,17 @@ export function wasSent({ sent_at }: CommandRow): boolean {
 }
 
 export function sentFault({ id }: CommandRow): CommandFault {
-  return { code: 'command_already_sent', detail: `command ${id} has already been sent` };
+  const detail = `command ${id} has already been sent; queue another one that undoes it`;
+  return { code: 'command_already_sent', detail };
 }
 
 /** Undefined while the command is pending. */
 export function finalFault({ id, status }: CommandRow): CommandFault | undefined {
   if (!FINAL.includes(status)) return undefined;
-  return { code: 'command_final', detail: `command ${id} is ${status}, which is final` };
+  return {
+    code: 'command_final',
+    detail: `command ${id} is ${status}, which is final; queue it anew`,
+  };
 }
 
 /** Why the command cannot be cancelled; undefined while it is pending and was never sent. */
@@ -32,7 +36,9 @@ export function cancelFault(command: CommandRow): CommandFault | undefined {
 
 /** Why the command cannot move to another device; undefined when it can. */
 export function moveFault(box: SecretBox, command: CommandRow): CommandFault | undefined {
-  return cancelFault(command) ?? userFault(command) ?? secretFault(box, command);
+  return (
+    cancelFault(command) ?? userFault(command) ?? valuesFault(command) ?? secretFault(box, command)
+  );
 }
 
 /** AppError with every fault; its code is that of the first one. Without faults: returns. */
@@ -53,6 +59,15 @@ export function throwFaults(
 function userFault({ id, device_id, device_user_id }: CommandRow): CommandFault | undefined {
   if (device_user_id === null) return undefined;
   const detail = `command ${id} is for a user of device ${device_id}, who is not of the other`;
+  return { code: 'conflict', detail };
+}
+
+/** A profile that is rendered with the values of its device is of no use to another. */
+function valuesFault({ id, device_id, payload_values }: CommandRow): CommandFault | undefined {
+  if (payload_values === null) return undefined;
+  const detail =
+    `command ${id} installs a profile with values of device ${device_id}; ` +
+    'assign the profile to the other device';
   return { code: 'conflict', detail };
 }
 

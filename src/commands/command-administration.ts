@@ -34,6 +34,7 @@ import {
   presentParameters,
   presentPlist,
   type Reader,
+  type StoredPlist,
 } from './present-command.js';
 import {
   type CommandPlan,
@@ -51,11 +52,15 @@ export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) 
 /** Writing a longer one could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
 
-export interface EnqueueInput extends QueueOptions {
-  deviceId: number;
-  userId?: number | undefined;
+/** What of a command can be checked without its device. */
+export interface CommandContent extends QueueOptions {
   requestType: string;
   parameters: JsonObject;
+}
+
+export interface EnqueueInput extends CommandContent {
+  deviceId: number;
+  userId?: number | undefined;
   /** Also where Apple's schema excludes the device. */
   isForced?: boolean | undefined;
 }
@@ -131,6 +136,13 @@ export class CommandAdministration {
     return warnings.length === 0 ? plan : { ...plan, meta: { warnings } };
   }
 
+  /** Every fault that `enqueue` finds whatever the device. Secrets that it may still add are no faults. */
+  faults(command: CommandContent): ErrorDetail[] {
+    const { requestType, parameters } = command;
+    if (!involvesSecret(requestType)) return readCommand(command).faults;
+    return [...secretFaults(requestType, parameters), ...timeFaults(command)];
+  }
+
   async update(
     trx: Transaction,
     { id, changes }: { id: number; changes: CommandChanges },
@@ -187,10 +199,7 @@ export class CommandAdministration {
     return isAdminOnly(requestType) || hasSecrets(others);
   }
 
-  presentParameters(
-    row: { uuid: string; request_type: string; plist: Buffer },
-    reader: Reader,
-  ): JsonObject {
+  presentParameters(row: StoredPlist, reader: Reader): JsonObject {
     return presentParameters(this.box, row, reader);
   }
 
@@ -233,16 +242,22 @@ export class CommandAdministration {
 
 /** The parameters as plist values. AppError 422 with every fault of them, or why it is not eligible. */
 function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict {
-  const { userId, requestType, parameters, isForced } = input;
+  const { userId, requestType, isForced } = input;
+  const { value, faults } = readCommand(input);
+  if (faults.length > 0) throw validationError(faults);
+  const isForUser = userId !== undefined;
+  requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
+  return value;
+}
+
+/** The parameters as plist values, and every fault of them and of the times. */
+function readCommand(command: CommandContent): { value: PlistDict; faults: ErrorDetail[] } {
+  const { requestType, parameters } = command;
   const { value, faults } = checkJsonParameters(requestType, parameters);
   const ofSecrets = secretFaults(requestType, parameters);
   const isOther = ({ source }: ErrorDetail) =>
     !ofSecrets.some((fault) => fault.source?.pointer === source?.pointer);
-  const all = [...ofSecrets, ...faults.filter(isOther), ...timeFaults(input)];
-  if (all.length > 0) throw validationError(all);
-  const isForUser = userId !== undefined;
-  requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
-  return value;
+  return { value, faults: [...ofSecrets, ...faults.filter(isOther), ...timeFaults(command)] };
 }
 
 function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {

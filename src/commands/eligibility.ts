@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   type DeviceTarget,
@@ -57,6 +58,27 @@ export function eligibilityFaults(
     channel: isForUser ? undefined : 'device',
   });
   return [...faults, ...found.map((fault) => describe(fault, target, requestType))];
+}
+
+export interface CommandOffer extends Pick<EligibilityOptions, 'isForUser' | 'isForced'> {
+  deviceId: number;
+  requestType: string;
+  /** JSON text of `EligibilityFacts` without `id`. */
+  facts: string;
+}
+
+/** Without faults. Devices of equal facts get the same commands by the thousand. */
+const FAULTLESS_OFFERS = new LRUCache<string, true>({ max: 5_000 });
+
+/** The same for a command that is about to be sent, with the facts as the device path reads them. */
+export function eligibilityFaultsOfOffer(offer: CommandOffer): CommandFault[] {
+  const { deviceId, requestType, facts, isForUser, isForced } = offer;
+  const key = `${requestType} ${isForUser} ${isForced} ${facts}`;
+  if (FAULTLESS_OFFERS.has(key)) return [];
+  const target = { ...(JSON.parse(facts) as Omit<EligibilityFacts, 'id'>), id: deviceId };
+  const faults = eligibilityFaults(target, requestType, { isForUser, isForced });
+  if (faults.length === 0) FAULTLESS_OFFERS.set(key, true);
+  return faults;
 }
 
 /** What is not known of the device although it decides whether it takes the command; it is queued. */
@@ -122,7 +144,9 @@ export async function requireEligibleUser(
   const user = await findUserTarget(trx, userId);
   if (user === undefined) throw notFound(`user ${userId}`);
   if (user.device_id !== device.id) {
-    throw validationError([{ detail: `user ${userId} is not of device ${device.id}`, ...USER }]);
+    const users = `GET /api/v1/devices/${device.id}/users lists its users`;
+    const detail = `user ${userId} is not of device ${device.id}; ${users}`;
+    throw validationError([{ detail, ...USER }]);
   }
   if (!user.is_enrolled) {
     const detail = `user ${userId} is not enrolled, and takes no commands until the next login`;
@@ -130,7 +154,7 @@ export async function requireEligibleUser(
   }
   const platform = platformNamed(device.platform);
   if (commandAllowed(requestType, { platform, channel: 'user' })) return;
-  const detail = `${requestType} is for devices: users on ${device.platform} do not take it`;
+  const detail = `${requestType} is for devices, not for users on ${device.platform}: leave out the user`;
   throw new AppError('unsupported_on_platform', 422, detail, REQUEST_TYPE);
 }
 

@@ -21,6 +21,9 @@ const LEAST_SHARED = 1024;
 /** The verdicts on profiles that were seen lately, by their SHA-256. */
 const plainProfiles = new LRUCache<string, boolean>({ max: 1000 });
 
+/** Of every shared payload that may hold a secret. */
+const SHARED_LABEL = 'command_payloads';
+
 interface CommandContent {
   uuid: string;
   requestType: string;
@@ -63,7 +66,43 @@ function ownPayload(box: SecretBox, { uuid, parameters }: CommandContent, body: 
   return hasSecrets(parameters) ? box.seal(plist, labelOf(uuid, 'payload')) : plist;
 }
 
-function bodyOf({ requestType, parameters }: CommandContent): Buffer {
+/**
+ * The payload of InstallProfile, shared by all devices that get this profile. Unless it is certain to
+ * hold no secret it is sealed, under a digest that says nothing without the master key.
+ */
+export function profilePayload(box: SecretBox, profile: Buffer): SharedPayload {
+  const parameters = { Payload: profile };
+  const body = bodyOf({ requestType: 'InstallProfile', parameters });
+  if (isShareable(parameters)) return { sha256: sha256Of(body), body };
+  return { sha256: box.digest(body, SHARED_LABEL), body: box.seal(body, SHARED_LABEL) };
+}
+
+/** The plist that installs a profile made for one device; the queue never has it. */
+export function installCommand(uuid: string, profile: Buffer): Buffer {
+  const Command = { Payload: profile, RequestType: 'InstallProfile' };
+  return buildPlist({ Command, CommandUUID: uuid });
+}
+
+/** A copy of the plist that commands share, without a CommandUUID. */
+export function openShared(box: SecretBox, payload: Buffer): Buffer {
+  return SecretBox.isSealed(payload) ? box.open(payload, SHARED_LABEL) : Buffer.from(payload);
+}
+
+/** The profile in a plist of InstallProfile. */
+export function profileIn(plist: Buffer): Buffer {
+  const { Command } = parsePlistDict(plist);
+  const profile = isPlistDict(Command) ? Command.Payload : undefined;
+  if (!Buffer.isBuffer(profile)) throw new Error('a shared InstallProfile has no profile');
+  return profile;
+}
+
+/** The plist of RemoveProfile for any profile: IDENTIFIER and NO_UUID stand for its own. */
+export const PROFILE_REMOVAL = bodyOf({
+  requestType: 'RemoveProfile',
+  parameters: { Identifier: 'IDENTIFIER' },
+}).toString();
+
+function bodyOf({ requestType, parameters }: Omit<CommandContent, 'uuid'>): Buffer {
   return buildPlist({
     Command: { ...parameters, RequestType: requestType },
     CommandUUID: NO_UUID,
@@ -102,14 +141,16 @@ export function openPayload(
   box: SecretBox,
   { uuid, payload, isShared }: { uuid: string; payload: Buffer; isShared?: boolean },
 ): Buffer {
-  if (isShared) return withUuid(payload, uuid);
+  if (isShared) {
+    return withUuid(SecretBox.isSealed(payload) ? box.open(payload, SHARED_LABEL) : payload, uuid);
+  }
   return SecretBox.isSealed(payload) ? box.open(payload, labelOf(uuid, 'payload')) : payload;
 }
 
 /** The Command dictionary of a stored payload or shared body, less RequestType. */
 export function readParameters(
   box: SecretBox,
-  command: { uuid: string; payload: Buffer },
+  command: { uuid: string; payload: Buffer; isShared?: boolean },
 ): PlistDict {
   const { Command } = parsePlistDict(openPayload(box, command));
   if (!isPlistDict(Command)) return {};

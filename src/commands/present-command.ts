@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { parseSignedData } from '../crypto/cms/cms-signed-data.js';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { ProfileValues } from '../db/device-path/report-exchange.js';
 import { AppError } from '../errors.js';
 import { type JsonValue, maskSecrets, plistToJson } from '../protocol/apple/command-schema.js';
 import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
+import { renderText } from '../protocol/profiles/profile-variables.js';
 import { readParameters } from './payload.js';
-import { maskForViewers } from './viewer-mask.js';
+import { MASK, maskForViewers } from './viewer-mask.js';
 
 export type JsonObject = { [key: string]: JsonValue };
 
@@ -15,18 +17,46 @@ export interface Reader {
   role: 'viewer' | 'operator' | 'admin';
 }
 
+/** What is stored of a command. */
+export interface StoredPlist {
+  uuid: string;
+  request_type: string;
+  /** Its own payload or the shared one, which are sealed differently. */
+  plist: Buffer;
+  payload_sha256: Buffer | null;
+  /** Of a profile that is rendered at delivery. */
+  payload_values?: Omit<ProfileValues, 'secrets'> | null;
+}
+
 /** The parameters of a stored command as JSON, without what the reader may not see. */
-export function presentParameters(
-  box: SecretBox,
-  row: { uuid: string; request_type: string; plist: Buffer },
-  reader: Reader,
-): JsonObject {
+export function presentParameters(box: SecretBox, row: StoredPlist, reader: Reader): JsonObject {
   const { uuid, plist } = row;
+  const isShared = row.payload_sha256 !== null;
   if (row.request_type !== 'InstallProfile') {
-    return presentPlist(readParameters(box, { uuid, payload: plist }), reader);
+    return presentPlist(readParameters(box, { uuid, payload: plist, isShared }), reader);
   }
-  const { others, summary } = readInstallProfile(box, { uuid, plist });
-  return { ...presentPlist(others, reader), ...(summary && { Payload: summary }) };
+  const { others, summary } = readInstallProfile(box, { uuid, plist, isShared });
+  const profile = summary && row.payload_values ? rendered(summary, row.payload_values) : summary;
+  return { ...presentPlist(others, reader), ...(profile && { Payload: profile }) };
+}
+
+/** What is shown of a template becomes what is shown of the profile; its size is not known. */
+function rendered(
+  { size: _size, ...template }: JsonObject,
+  { uuid, values }: Omit<ProfileValues, 'secrets'>,
+): JsonObject {
+  const variables = Object.entries(values).map(([name, value]): [string, string] => [
+    name,
+    typeof value === 'string' ? value : MASK,
+  ]);
+  const { PayloadDisplayName: name } = template;
+  const shown = typeof name === 'string' ? renderText(name, new Map(variables)) : undefined;
+  return {
+    ...template,
+    PayloadUUID: uuid,
+    ...(shown !== undefined && { PayloadDisplayName: shown }),
+    variables: Object.fromEntries(variables),
+  };
 }
 
 /** Parameters or a result as JSON, without what the reader may not see. */
@@ -63,13 +93,13 @@ const shownProfiles = new LRUCache<string, ShownProfile>({ max: 1000 });
 
 function readInstallProfile(
   box: SecretBox,
-  { uuid, plist }: { uuid: string; plist: Buffer },
+  { uuid, plist, isShared }: { uuid: string; plist: Buffer; isShared: boolean },
 ): ShownProfile {
   const isSealed = SecretBox.isSealed(plist);
   const key = isSealed ? uuid : createHash('sha256').update(plist).digest('base64');
   const known = shownProfiles.get(key);
   if (known !== undefined) return known;
-  const parameters = readParameters(box, { uuid, payload: plist });
+  const parameters = readParameters(box, { uuid, payload: plist, isShared });
   const { Payload: profile, ...others } = parameters;
   const shown = Buffer.isBuffer(profile)
     ? { others, summary: { ...namesOf(profile), size: profile.length } }

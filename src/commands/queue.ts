@@ -191,6 +191,14 @@ export class CommandQueue {
     await this.addScheduled(trx, rows, { at: new Date(Date.now() + STILL_CONNECTED_MS) });
   }
 
+  /** Asks devices for their profiles, unless a scheduled command that does so waits already. */
+  async queueProfileLists(trx: Transaction, deviceIds: readonly number[]): Promise<void> {
+    if (deviceIds.length === 0) return;
+    const planned = [{ requestType: 'ProfileList', parameters: {} }];
+    const rows = deviceIds.flatMap((id) => this.prepare({ id }, planned));
+    await this.addScheduled(trx, rows, {});
+  }
+
   private async addScheduled(
     trx: Transaction,
     commands: readonly NewCommand[],
@@ -248,7 +256,10 @@ export class CommandQueue {
     };
   }
 
-  private prepare({ id }: InventoryTarget, planned: readonly PlannedCommand[]): NewCommand[] {
+  private prepare(
+    { id }: Pick<InventoryTarget, 'id'>,
+    planned: readonly PlannedCommand[],
+  ): NewCommand[] {
     return planned.map(({ requestType, parameters }) => {
       const { uuid, payload, sha256 } = prepareCommand(this.box, requestType, parameters);
       return {

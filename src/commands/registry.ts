@@ -14,11 +14,7 @@ import { securityInfo } from './handlers/security-info.js';
 import { userList } from './handlers/user-list.js';
 import type { ReportHandler } from './reports/report-handler.js';
 
-/**
- * The handlers of reports. To add one: a file in `handlers/` and a line here. If it fills a table, add
- * the table to `db/devices/inventory-merge.ts`; add the captured report to
- * `test/mdm/expected-reports.ts`. Commands without a handler are sent and their reports stored too.
- */
+/** Of acknowledged reports; CONTRIBUTING.md says how to add one. Others are stored alone. */
 const HANDLERS: readonly ReportHandler[] = [
   deviceInformation,
   securityInfo,

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../protocol/apple/command-schema.js';
 
-const MASK = '********';
+export const MASK = '********';
 /** From the colon of `https://…` to the end of the URL. */
 const URL_REST = /(:[\\/]+)([^\s"'<>]*)/g;
 const URL_KEY = /url$/i;

@@ -6,6 +6,7 @@ import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
   databaseUrl,
+  deviceCount,
   grace,
   headerName,
   interval,
@@ -81,6 +82,10 @@ export interface Config {
   readonly lab: boolean;
   /** Milliseconds between two inventories of a device; undefined: only on request. */
   readonly inventoryInterval: number | undefined;
+  /** A write that gives more devices a profile, or another version, has to be confirmed. */
+  readonly confirmAbove: number;
+  /** The same for one that takes a profile from so many devices, and from a tenth of those with it. */
+  readonly confirmRemovals: number;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
   /** Whether an unproven enrollment of an enrolled device is allowed, or held for an admin. */
   readonly replaceEnrolled: (typeof REPLACEMENTS)[number];
@@ -159,6 +164,8 @@ export const ENVIRONMENT = z.object({
   DEP_SYNC_INTERVAL: syncInterval,
   LAB: onOff.default('off'),
   INVENTORY_INTERVAL: interval,
+  CONFIRM_ABOVE: deviceCount.default(500),
+  CONFIRM_REMOVALS: deviceCount.default(20),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -251,6 +258,8 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     depSyncInterval: env.DEP_SYNC_INTERVAL,
     lab: env.LAB === 'on',
     inventoryInterval: env.INVENTORY_INTERVAL,
+    confirmAbove: env.CONFIRM_ABOVE,
+    confirmRemovals: env.CONFIRM_REMOVALS,
     logLevel: env.LOG_LEVEL,
   };
 }

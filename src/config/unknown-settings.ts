@@ -10,8 +10,8 @@ export interface UnknownSetting {
 /** Of docker-compose.yml, and of `muster keys rotate`. */
 const OTHERS = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY'];
 const MOST_ERRORS = 3;
-/** Of the environment, which is full of other programs' variables. */
-const MOST_ERRORS_ELSEWHERE = 2;
+/** Shorter names of other programs differ as little: DB_HOST from DEP_HOST. */
+const LONG_NAME = 10;
 
 interface Variables {
   settings: readonly string[];
@@ -27,14 +27,17 @@ export function unknownSettings({ settings, dotEnv, environment }: Variables): U
   const own = new Set(dotEnv.filter((name) => !known.has(name)));
   const similar = environment.filter(
     (name) =>
-      name.includes('_') &&
-      !known.has(name) &&
-      !own.has(name) &&
-      nearestOf(name, settings, MOST_ERRORS_ELSEWHERE) !== undefined,
+      name.includes('_') && !known.has(name) && !own.has(name) && isMisspelt(name, settings),
   );
   return [...own, ...similar].sort().map((name) => {
     return { name, nearest: nearestOf(name, settings, MOST_ERRORS) };
   });
+}
+
+/** Of the environment, which is full of other programs' variables: CLIENT_ID is not OIDC_CLIENT_ID. */
+function isMisspelt(name: string, settings: readonly string[]): boolean {
+  const nearest = nearestOf(name, settings, name.length < LONG_NAME ? 1 : 2);
+  return nearest !== undefined && (!nearest.includes(name) || nearest.length - name.length === 1);
 }
 
 function nearestOf(name: string, settings: readonly string[], most: number): string | undefined {

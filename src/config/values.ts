@@ -20,6 +20,10 @@ export const port = z
     'must be a number from 0 to 65535',
   )
   .transform(Number);
+export const deviceCount = z
+  .string()
+  .regex(/^\d{1,9}$/, 'must be a number of devices')
+  .transform(Number);
 export const url = z
   .string()
   .refine(isPublicUrl, 'must be an http or https URL without user and query');

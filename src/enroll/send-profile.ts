@@ -1,5 +1,9 @@
 import type { Request, Response } from 'express';
-import { type BuildSignedDataOptions, buildSignedData } from '../crypto/cms/cms-signed-data.js';
+import {
+  type BuildSignedDataOptions,
+  buildSignedData,
+  buildSignedDataLater,
+} from '../crypto/cms/cms-signed-data.js';
 
 const PROFILE_TYPE = 'application/x-apple-aspen-config';
 
@@ -38,5 +42,11 @@ export class ProfileSigner {
   /** CMS SignedData around the profile, certificates of the chain included. */
   sign(profile: Buffer): Buffer {
     return buildSignedData({ content: profile, signer: this.#signer, certificates: this.#chain });
+  }
+
+  /** The same without holding up the event loop. */
+  signLater(profile: Buffer): Promise<Buffer> {
+    const options = { content: profile, signer: this.#signer, certificates: this.#chain };
+    return buildSignedDataLater(options);
   }
 }

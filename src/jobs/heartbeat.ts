@@ -9,6 +9,7 @@ import {
   recordBeat,
   removeProcess,
   type ServerProcess,
+  type SharedFeatures,
 } from '../db/processes/process-repository.js';
 import type { Logger } from '../logger.js';
 import { Repeater } from './repeater.js';
@@ -21,7 +22,7 @@ export interface HeartbeatDeps {
   /** Why this process cannot push now. */
   pushFailure?: (() => PushFailure | null) | undefined;
   /** Called after each heartbeat. */
-  onBeat?: ((beat: { allReadSharedPayloads: boolean }) => void) | undefined;
+  onBeat?: ((beat: SharedFeatures) => void) | undefined;
   intervalMs?: number | undefined;
   /** A process without a heartbeat for so long counts as dead. */
   silentMs?: number | undefined;
@@ -82,7 +83,7 @@ export class Heartbeat {
 
   async #beat(): Promise<void> {
     const { db, role, version, pushFailure, onBeat } = this.#deps;
-    const allReadSharedPayloads = await recordBeat(db, {
+    const features = await recordBeat(db, {
       id: this.processId,
       role,
       hostname: hostname(),
@@ -91,7 +92,7 @@ export class Heartbeat {
       workerPool: this.#workerPool,
       pushFailure: pushFailure?.() ?? null,
     });
-    onBeat?.({ allReadSharedPayloads });
+    onBeat?.(features);
   }
 }
 

@@ -11,8 +11,18 @@ export interface ApiContext {
   /** Without it every create takes a transaction. */
   auditPart?: AuditPartWriter | undefined;
   services: unknown;
+  effectCheck?: EffectCheck | undefined;
   /** The prefix of every path in links, without a trailing slash. */
   basePath: string;
+}
+
+/** Runs before the commit of a write. */
+export interface EffectCheck {
+  /**
+   * AppError 409 `confirmation_required` for a write that changes more devices than the client has
+   * confirmed.
+   */
+  check(trx: Transaction, confirm: number | undefined): Promise<void>;
 }
 
 /** The key of a write and the digest of its request. */

@@ -4,7 +4,7 @@ import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } 
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
 import { parseId } from './definition/values.js';
 import { sendAnswer } from './documents/send.js';
-import type { ApiContext, ApiRequest } from './handler.js';
+import type { ApiContext, ApiRequest, EffectCheck } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
 import { checkContentType, negotiateForm, parseJson } from './requests/negotiation.js';
@@ -17,15 +17,16 @@ export interface JsonApiOptions<S> {
   audit: AuditWriter;
   auditPart?: AuditPartWriter | undefined;
   services: S;
+  effectCheck?: EffectCheck | undefined;
   /** The path that the router is mounted at; `/api/v1` by default. */
   basePath?: string | undefined;
 }
 
 /** The registry of the definitions, checked, and what else the operations need. */
 export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
-  const { store, audit, auditPart, services, basePath = '/api/v1' } = options;
+  const { store, audit, auditPart, services, effectCheck, basePath = '/api/v1' } = options;
   const registry = createRegistry(options.definitions as ResourceDefinition[]);
-  return { registry, store, audit, auditPart, services, basePath };
+  return { registry, store, audit, auditPart, services, effectCheck, basePath };
 }
 
 /**

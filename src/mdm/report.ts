@@ -1,12 +1,19 @@
-import { eligibilityFaults } from '../commands/eligibility.js';
+import { eligibilityFaultsOfOffer } from '../commands/eligibility.js';
 import { openPayload, sealReport } from '../commands/payload.js';
+import { staleSecrets } from '../commands/rendered-profile.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
 import {
   expireExhausted,
   recordUnknownReport,
+  withdrawCommand,
   withdrawIneligible,
 } from '../db/device-path/report-exceptions.js';
-import type { ExchangeResult, IncomingReport } from '../db/device-path/report-exchange.js';
+import type {
+  ExchangeResult,
+  IncomingReport,
+  NextCommand,
+} from '../db/device-path/report-exchange.js';
+import { AppError } from '../errors.js';
 import { type Answer, EMPTY, UNRECOGNIZED } from './answer.js';
 import { checkCaller, ENROLLED } from './check-caller.js';
 import type { DeviceReport } from './device-message.js';
@@ -111,11 +118,38 @@ async function offerNext(
   const again = { ...incoming, commandUuid: null, errorChain: null, result: null };
   let answer = first;
   for (let ended = 0; ended < MOST_ENDED; ended += 1) {
-    if (!(await endUnsendable(incoming, answer, services))) break;
+    if (!(await endUnsendable(incoming, answer, services))) {
+      const { next, deviceId } = answer;
+      if (next === null || deviceId === null) return EMPTY;
+      const body = await openOrWithdraw(next, deviceId, services);
+      if (body !== undefined) return { kind: 'plist', body };
+    }
     answer = await services.reportExchange.exchange(again);
   }
-  const { next } = answer;
-  return next === null ? EMPTY : { kind: 'plist', body: openPayload(services.box, next) };
+  return EMPTY;
+}
+
+/** The plist for the device; undefined for a profile that can't be rendered, which is cancelled. */
+async function openOrWithdraw(
+  next: NextCommand,
+  deviceId: number,
+  { db, box, profiles, logger }: MdmServices,
+): Promise<Buffer | undefined> {
+  const { uuid, payload, values } = next;
+  if (values === undefined) return openPayload(box, next);
+  const stale = staleSecrets(values);
+  let reason = `variable_has_no_value: ${stale.join(', ')} was deleted or changed meanwhile`;
+  if (stale.length === 0) {
+    try {
+      return await profiles.render({ uuid, payload, values });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'invalid_plist') throw error;
+      reason = `a value does not fit into a property list: ${error.message}`;
+    }
+  }
+  await withdrawCommand(db, { deviceId, uuid, reason });
+  logger.info({ deviceId, commandUuid: uuid, reason }, 'a profile can not be rendered');
+  return undefined;
 }
 
 /** Whether the next command could not be sent; it has its final status then. */
@@ -132,9 +166,10 @@ async function endUnsendable(
     return true;
   }
   if (next === null) return false;
-  const { uuid, requestType, isForced, device } = next;
+  const { uuid, requestType, isForced, facts } = next;
   const isForUser = userKey !== undefined;
-  const faults = eligibilityFaults(device, requestType, { isForUser, isForced });
+  const offer = { deviceId, requestType, facts, isForUser, isForced };
+  const faults = eligibilityFaultsOfOffer(offer);
   if (faults.length === 0) return false;
   const reason = `not_eligible_any_more: ${faults.map(({ detail }) => detail).join('; ')}`;
   await withdrawIneligible(db, { deviceId, userKey, requestType, uuid, reason });

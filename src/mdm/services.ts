@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache';
+import type { ProfileRenderer } from '../commands/rendered-profile.js';
 import type { ReportWorker } from '../commands/reports/report-worker.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
@@ -23,6 +24,8 @@ export interface MdmServices extends IdentityDeps {
   recentAuthenticates: LRUCache<string, KnownDevice>;
   lastSeen: LastSeen;
   reports: ReportWorker;
+  /** Builds profiles that are made for each device. */
+  profiles: Pick<ProfileRenderer, 'render'>;
   messages: MessageReader;
   /** Reads a large status report of declarative management in another thread. */
   readStatusInThread: (data: Buffer) => Promise<StatusReport>;

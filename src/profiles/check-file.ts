@@ -3,13 +3,17 @@ import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
 import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { checkProfile } from './check-profile.js';
+import { type CheckedVariables, checkVariables } from './check-variables.js';
 import { type Finding, profileRefusal, shorten } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
 
 /** A file without errors, in the parts that it is stored as. */
 export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'> {
   bytes: Buffer;
+  /** Whether warnings refuse it. */
+  strict: boolean;
   warnings: Finding[];
+  variables: CheckedVariables;
   record: ProfileRecord;
   /** Property lists: the profile without its payloads, and each of them. */
   topLevel: Buffer;
@@ -19,7 +23,7 @@ export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'
 const CUT_DATE = 'the fraction of a second of the date is not kept';
 
 /** Keys whose texts and data are secrets; more than Apple's schema marks. */
-const SECRET_NAME =
+export const SECRET_NAME =
   /pass(word|phrase|code)|secret|psk|challenge|token|private_?key|recovery_?key|credential|api_?key|(^|_)pin$/i;
 
 /** Payloads that hold a private key as their content. */
@@ -36,14 +40,17 @@ export function checkProfileFile(
   }
   const findings = checkProfile(profile);
   for (const at of cutDates) findings.warning(at, CUT_DATE);
+  const variables = checkVariables(profile, { isSigned: signature !== undefined, findings });
   const { errors, warnings } = findings;
   const refused = strict ? [...errors, ...warnings] : errors;
   if (refused.length > 0) throw profileRefusal(refused);
   return {
     bytes,
+    strict,
     format,
     signature,
     warnings: shorten(warnings),
+    variables,
     record: {
       ...profileFacts(profile),
       holds_secrets: holdsSecrets(profile),
@@ -64,7 +71,7 @@ export function holdsSecrets(profile: PlistNodeDict): boolean {
   return (Array.isArray(payloads) && payloads.some(isIdentity)) || hasSecret(profile, false);
 }
 
-function isIdentity(payload: PlistNode): boolean {
+export function isIdentity(payload: PlistNode): boolean {
   const type = payload instanceof Map ? payload.get('PayloadType') : undefined;
   return typeof type === 'string' && IDENTITIES.has(type);
 }

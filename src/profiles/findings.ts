@@ -20,6 +20,15 @@ export class Findings {
     if (!this.#warnings.has(pointer)) this.#warnings.set(pointer, { pointer, detail });
   }
 
+  /** As `warning`, beside what was found at that place before. */
+  alsoWarning(pointer: string, detail: string): void {
+    const known = this.#warnings.get(pointer)?.detail;
+    this.#warnings.set(pointer, {
+      pointer,
+      detail: known === undefined ? detail : `${known}; ${detail}`,
+    });
+  }
+
   get errors(): Finding[] {
     return [...this.#errors.values()];
   }

@@ -7,6 +7,7 @@ import {
   insertProfileVersion,
   type LockedProfile,
   listPayloadIds,
+  listSecretNames,
   lockProfile,
   type ProfilePayloadRecord,
   type ProfileRecord,
@@ -14,7 +15,8 @@ import {
 } from '../db/devices/profile-repository.js';
 import { AppError } from '../errors.js';
 import { type CheckedProfile, checkProfileFile } from './check-file.js';
-import type { Finding } from './findings.js';
+import { missingSecrets } from './check-variables.js';
+import { type Finding, profileRefusal, shorten } from './findings.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {
@@ -88,15 +90,29 @@ export class ProfileImport {
     }
     const { id } = place;
     const number = place.current_version + 1;
-    await this.#addVersion(trx, { checked, digest, id, number, uploadedBy });
+    const warnings = await this.#warnings(trx, checked);
+    const version = { ...checked, warnings };
+    await this.#addVersion(trx, { checked: version, digest, id, number, uploadedBy });
     return {
       id,
       outcome: number === 1 ? 'created' : 'updated',
       version: number,
       payloadIds: await listPayloadIds(trx, id),
-      warnings: checked.warnings,
+      warnings,
       digest,
     };
+  }
+
+  /** Those of the file, and the secrets that are not there. AppError 422 if they refuse it. */
+  async #warnings(
+    trx: Transaction,
+    { strict, warnings, variables }: CheckedProfile,
+  ): Promise<Finding[]> {
+    if (variables.secrets.length === 0) return warnings;
+    const names = variables.secrets.map(({ name }) => name);
+    const missing = missingSecrets(variables, await listSecretNames(trx, names));
+    if (strict && missing.length > 0) throw profileRefusal(missing);
+    return shorten([...warnings, ...missing]);
   }
 
   /** The locked row of the profile; a new one is at version 0. */
@@ -144,6 +160,8 @@ export class ProfileImport {
         sealed_original: this.#parts.seal(bytes, place, 'original'),
         sealed_content: this.#parts.seal(checked.topLevel, place, 'content'),
         warnings: checked.warnings,
+        variables: checked.variables.names,
+        is_rendered: checked.variables.isRendered,
         uploaded_by: uploadedBy,
       },
       this.#payloads(checked, place),

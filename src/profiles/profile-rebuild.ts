@@ -7,11 +7,11 @@ import {
   type StoredVersion,
 } from '../db/devices/profile-repository.js';
 import { AppError, notFound } from '../errors.js';
-import { buildPlistNodes, parsePlistNodes } from '../protocol/plist/plist.js';
+import { buildPlistNodes } from '../protocol/plist/plist.js';
+import { diffProfiles, type ProfileDiff } from './profile-diff.js';
+import { type ProfileParts, readParts, sizeOfParts } from './profile-parts.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
-/** The stored parts come from files within their own limits; in XML they take more space. */
-const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000, maxReferences: 10_000_000 };
 /** Joining more could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
 
@@ -20,12 +20,25 @@ export interface ProfileRebuildDeps {
   /** Signs a profile; returns undefined while the server has no certificate. */
   sign: (profile: Buffer) => Buffer | undefined;
   /** Joins a large profile in another thread. */
-  joinInThread?: ((parts: ProfileParts) => Promise<Buffer>) | undefined;
+  joinInThread?: ((parts: PartsToJoin) => Promise<Buffer>) | undefined;
+  /** Compares large versions in another thread. */
+  diffInThread?: ((versions: ComparedParts) => Promise<ProfileDiff>) | undefined;
 }
+
+/** The parts of two versions. */
+export interface ComparedParts {
+  from: ProfileParts;
+  to: ProfileParts;
+}
+
+/** A stored version. */
+export type VersionId = Pick<StoredVersion, 'id' | 'number'>;
 
 export interface FileChoice {
   /** rebuilt: from the rows; signed: rebuilt and signed; original: the uploaded bytes. */
   form: 'rebuilt' | 'signed' | 'original';
+  /** The PayloadUUID of a rebuilt file, in place of that of the upload. */
+  uuid?: string | undefined;
 }
 
 /** Builds the files of profiles from their rows. */
@@ -33,11 +46,13 @@ export class ProfileRebuild {
   readonly #parts: SealedParts;
   readonly #sign: ProfileRebuildDeps['sign'];
   readonly #joinInThread: ProfileRebuildDeps['joinInThread'];
+  readonly #diffInThread: ProfileRebuildDeps['diffInThread'];
 
-  constructor({ box, sign, joinInThread }: ProfileRebuildDeps) {
+  constructor({ box, sign, joinInThread, diffInThread }: ProfileRebuildDeps) {
     this.#parts = new SealedParts(box);
     this.#sign = sign;
     this.#joinInThread = joinInThread;
+    this.#diffInThread = diffInThread;
   }
 
   /** The version with that number, or the current one. AppError 404. */
@@ -51,14 +66,32 @@ export class ProfileRebuild {
   async file(
     trx: Transaction,
     profileId: number,
-    { id, number, form }: StoredVersion & FileChoice,
+    { id, number, form, uuid }: VersionId & FileChoice,
   ): Promise<Buffer> {
     const place: VersionPlace = { profileId, number };
     if (form === 'original') {
       return this.#parts.open(await readSealedOriginal(trx, id), place, 'original');
     }
-    const rebuilt = await this.#rebuild(trx, id, place);
+    const rebuilt = await this.#rebuild(trx, { id, uuid }, place);
     return form === 'signed' ? this.#signed(rebuilt) : rebuilt;
+  }
+
+  /** The keys that differ between two versions of a profile. AppError 404. */
+  async diff(
+    trx: Transaction,
+    profileId: number,
+    { from, to }: { from: number; to: number },
+  ): Promise<ProfileDiff> {
+    const partsOf = async (number: number) => {
+      const { id } = await this.version(trx, profileId, number);
+      return this.#partsOf(trx, id, { profileId, number });
+    };
+    const versions = { from: await partsOf(from), to: await partsOf(to) };
+    const bytes = sizeOfParts(versions.from) + sizeOfParts(versions.to);
+    if (this.#diffInThread !== undefined && bytes > MOST_BYTES_AT_ONCE) {
+      return this.#diffInThread(versions);
+    }
+    return diffProfiles(versions.from, versions.to);
   }
 
   #signed(profile: Buffer): Buffer {
@@ -70,31 +103,38 @@ export class ProfileRebuild {
     throw new AppError('conflict', 409, message);
   }
 
-  async #rebuild(trx: Transaction, id: number, place: VersionPlace): Promise<Buffer> {
+  async #rebuild(
+    trx: Transaction,
+    { id, uuid }: { id: number; uuid: string | undefined },
+    place: VersionPlace,
+  ): Promise<Buffer> {
+    const parts = await this.#partsOf(trx, id, place);
+    const isLarge = sizeOfParts(parts) > MOST_BYTES_AT_ONCE;
+    const isInThread = isLarge && this.#joinInThread !== undefined;
+    return isInThread ? this.#joinInThread({ ...parts, uuid }) : joinProfile({ ...parts, uuid });
+  }
+
+  async #partsOf(trx: Transaction, id: number, place: VersionPlace): Promise<ProfileParts> {
     const sealed = await readSealedContent(trx, id);
-    const parts: ProfileParts = {
+    return {
       topLevel: this.#parts.open(sealed.content, place, 'content'),
       payloads: sealed.payloads.map((payload, position) =>
         this.#parts.open(payload, place, `payloads/${position}`),
       ),
     };
-    const bytes = parts.payloads.reduce((sum, { length }) => sum + length, parts.topLevel.length);
-    const isLarge = bytes > MOST_BYTES_AT_ONCE;
-    return isLarge && this.#joinInThread ? this.#joinInThread(parts) : joinProfile(parts);
   }
 }
 
-/** A profile as it is stored: property lists of its top level and of each payload. */
-export interface ProfileParts {
-  topLevel: Buffer;
-  payloads: Buffer[];
+/** The parts of a profile, and what becomes of them. */
+export interface PartsToJoin extends ProfileParts {
+  /** In place of the PayloadUUID of the top level. */
+  uuid?: string | undefined;
 }
 
 /** The property list of the whole profile. */
-export function joinProfile({ topLevel, payloads }: ProfileParts): Buffer {
-  const profile = parsePlistNodes(topLevel, LIMITS);
-  if (!(profile instanceof Map)) throw new Error('a stored profile is no dictionary');
-  const parts = payloads.map((payload) => parsePlistNodes(payload, LIMITS));
-  // The key exists already, so that it keeps its place.
-  return buildPlistNodes(profile.set('PayloadContent', parts));
+export function joinProfile({ uuid, ...parts }: PartsToJoin): Buffer {
+  const { topLevel: profile, payloads } = readParts(parts);
+  // The keys exist already, so that they keep their places.
+  if (uuid !== undefined) profile.set('PayloadUUID', uuid);
+  return buildPlistNodes(profile.set('PayloadContent', payloads));
 }

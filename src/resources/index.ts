@@ -1,4 +1,7 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
+import { assignments } from './assignments/assignments.js';
+import { deviceItems } from './assignments/device-items.js';
+import { type RolloutServices, rollouts } from './assignments/rollouts.js';
 import type { CertificateServices } from './certificates/certificate-operations.js';
 import {
   certificateSigningRequests,
@@ -13,7 +16,7 @@ import { depAccounts } from './dep/dep-accounts.js';
 import { depDevices } from './dep/dep-devices.js';
 import { depProfiles } from './dep/dep-profiles.js';
 import { depTokens } from './dep/dep-token-history.js';
-import { deviceGroups } from './devices/device-groups.js';
+import { deviceGroups, type GroupServices } from './devices/device-groups.js';
 import type { DeviceServices } from './devices/device-operations.js';
 import { deviceSecrets } from './devices/device-secrets.js';
 import { deviceSetups } from './devices/device-setups.js';
@@ -37,6 +40,7 @@ import { installedApplications } from './inventory/installed-applications.js';
 import { installedCertificates } from './inventory/installed-certificates.js';
 import { installedProfiles } from './inventory/installed-profiles.js';
 import { profilePayloads } from './profiles/profile-payloads.js';
+import { type ProfileSecretServices, profileSecrets } from './profiles/profile-secrets.js';
 import { profileVersions } from './profiles/profile-versions.js';
 import { profiles } from './profiles/profiles.js';
 import { auditEvents } from './server/audit-events.js';
@@ -52,13 +56,17 @@ export type ResourceServices = CertificateServices &
   DeviceServices &
   EnrollmentLinkServices &
   EnrollmentUserServices &
+  GroupServices &
   JobServices &
+  ProfileSecretServices &
+  RolloutServices &
   SealingServices &
   ScepServices;
 
 /** Every JSON:API resource. A new one needs its file and its line here, nothing else. */
 export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   applications,
+  assignments,
   auditEvents,
   availableOsUpdates,
   managedApplications,
@@ -74,6 +82,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   depProfiles,
   depTokens,
   deviceGroups,
+  deviceItems,
   deviceSecrets,
   deviceUsers,
   deviceSetups,
@@ -87,8 +96,10 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   installedProfiles,
   jobs,
   profilePayloads,
+  profileSecrets,
   profileVersions,
   profiles,
+  rollouts,
   rsaPrivateKeys,
   tags,
 ];

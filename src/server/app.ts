@@ -4,6 +4,7 @@ import { version } from '../../package.json';
 import { mountRoutes } from '../api/api-route.js';
 import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routes.js';
+import { Brakes } from '../assignments/brakes.js';
 import { requireApiToken } from '../auth/require-api-token.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { DeviceActions } from '../commands/device-actions.js';
@@ -28,6 +29,7 @@ import type { ProfileSigner } from '../enroll/send-profile.js';
 import type { EnrollServices } from '../enroll/services.js';
 import { AppError } from '../errors.js';
 import { auditOfCreated, writeAudit } from '../events/audit.js';
+import { GroupPreviews } from '../groups/group-preview.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
 import { createHealthRouter } from '../http/pages/health.js';
@@ -135,18 +137,19 @@ function healthRouter({ db, logger, authorities }: AppDeps) {
 }
 
 function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
-  const { checkInThread, joinInThread } = profileThreads(threads);
+  const { checkInThread, ...rebuildThreads } = profileThreads(threads);
   const sign = (profile: Buffer) => profileSigner()?.sign(profile);
   return {
     profileImport: new ProfileImport({ box, anchors: () => trust.anchors, checkInThread }),
-    profileRebuild: new ProfileRebuild({ box, sign, joinInThread }),
+    profileRebuild: new ProfileRebuild({ box, sign, ...rebuildThreads }),
   };
 }
 
-function createApiContext({ db, box, services }: AppDeps): ApiContext {
+function createApiContext({ db, box, services, config }: AppDeps): ApiContext {
   const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
   const audit = { audit: writeAudit, auditPart: auditOfCreated };
-  return buildApiContext({ definitions: DEFINITIONS, store, services, ...audit });
+  const effectCheck = new Brakes(config);
+  return buildApiContext({ definitions: DEFINITIONS, store, services, effectCheck, ...audit });
 }
 
 /**
@@ -214,6 +217,7 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     tlsUse: deps.tlsUse,
     depDeviceActions: deps.dep.devices,
     authorityRotations: new AuthorityRotations(box),
+    groupPreviews: new GroupPreviews(db),
     requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };

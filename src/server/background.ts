@@ -1,6 +1,8 @@
+import type { Reconciler } from '../assignments/reconciler.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
+import type { MarkWorker } from '../groups/mark-worker.js';
 import { Heartbeat, type HeartbeatDeps } from '../jobs/heartbeat.js';
 import { JobRunner } from '../jobs/job-runner.js';
 import type { OnFinish } from '../jobs/run-task.js';
@@ -18,8 +20,11 @@ export interface BackgroundDeps {
   changes: ChangeFeed;
   push: PushService;
   tasks: Task[];
+  /** Evaluates the rules of smart groups, where jobs run. */
+  groupMarks: Pick<MarkWorker, 'start' | 'stop'>;
   onFinish: OnFinish;
   onBeat: HeartbeatDeps['onBeat'];
+  reconciler: Reconciler;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile: () => FileCertificate | undefined;
 }
@@ -35,6 +40,7 @@ export interface Background {
 /** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
 export function createBackground(deps: BackgroundDeps): Background {
   const { config, db, logger, version, changes, push, tasks, onFinish, onBeat, tlsFile } = deps;
+  const { reconciler, groupMarks } = deps;
   const { role } = config;
   const pushFailure = () => push.failure;
   const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure, onBeat });
@@ -53,12 +59,13 @@ export function createBackground(deps: BackgroundDeps): Background {
       await announce();
       push.start();
       await runner?.start();
+      if (role !== 'web') await Promise.all([groupMarks.start(), reconciler.start()]);
       await checkCredentialsAtStart({ db, logger, tlsFile }).catch((error: unknown) => {
         logger.warn({ err: error }, 'the credentials could not be checked');
       });
     },
     stop: async () => {
-      await Promise.all([runner?.stop(), push.stop()]);
+      await Promise.all([runner?.stop(), push.stop(), groupMarks.stop(), reconciler.stop()]);
       await heartbeat.stop();
       await changes.stop();
     },

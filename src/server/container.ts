@@ -1,6 +1,7 @@
 import type { Express } from 'express';
 import { LRUCache } from 'lru-cache';
 import { version } from '../../package.json';
+import { createRolloutTask } from '../assignments/rollouts/rollout-task.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
@@ -18,6 +19,10 @@ import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
 import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
+import { createEvaluateTask } from '../groups/evaluate-task.js';
+import { createGroupTasks } from '../groups/group-tasks.js';
+import { LoadedRules } from '../groups/loaded-rules.js';
+import { MarkWorker } from '../groups/mark-worker.js';
 import type { BodyLimits } from '../http/bodies/body-reader.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
@@ -38,23 +43,21 @@ import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
-import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
-import { DeviceSetups } from '../setup-assistant/device-setups.js';
 import { ThreadPool } from '../threads/thread-pool.js';
-import {
-  messageThreads,
-  profileThreads,
-  reportThreads,
-  resultThreads,
-} from '../threads/thread-uses.js';
+import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
 import { createApp } from './app.js';
+import { createAssignedProfiles } from './assigned-profiles.js';
 import { createBackground } from './background.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
 import { openPushService } from './push.js';
 import { bodyReaders, identitySources } from './request-readers.js';
-import { createResourceServices, type ResourceServiceDeps } from './resource-services.js';
+import {
+  createResourceServices,
+  type ResourceServiceDeps,
+  resourceRegistry,
+} from './resource-services.js';
 import { currentSigner, shownChain, tlsSettings } from './served-tls.js';
 
 export interface ContainerDeps extends Pick<ResourceServiceDeps, 'passwordCost'> {
@@ -142,14 +145,14 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
   const lastSeen = new LastSeen(db, onLostTimes);
-  const signProfile = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
-  const setups = new DeviceSetups({
+  const { reconciler, setups, renderer, sign } = createAssignedProfiles({
     db,
+    box,
     queue,
     logger,
-    timeout: config.setupTimeout,
-    profiles: new ProfileRebuild({ box, sign: signProfile, ...profileThreads(threads) }),
-    sign: (profile) => signProfile(profile) ?? profile,
+    threads,
+    tlsCertificates,
+    setupTimeout: config.setupTimeout,
   });
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {
@@ -160,6 +163,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     box,
     logger,
     trust,
+    profiles: renderer,
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     checkIns: new CheckIns(db, {
       isClosed: config.enrollment === 'closed',
@@ -180,7 +184,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     challenges,
     publicUrl,
     caCertificates: () => [authorities.current.certificate.der],
-    sign: (profile) => currentSigner(tlsCertificates)?.sign(profile) ?? profile,
+    sign,
   });
   const dep = createDepServices({
     db,
@@ -231,6 +235,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tlsCaveats: () => tlsCertificates.caveats,
     tlsFile,
   });
+  const rules = new LoadedRules({ registry: resourceRegistry(), logger });
   const background = createBackground({
     config,
     db,
@@ -243,10 +248,18 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       createRearmTask({ db, logger }),
       createIdentityRenewalTask({ renewals, logger }),
       createDeviceSetupTask({ setups }),
+      createEvaluateTask({ db, logger, rules }),
+      ...createGroupTasks({ db, logger }),
+      createRolloutTask({ db, logger }),
       ...dep.tasks,
     ],
+    groupMarks: new MarkWorker({ db, logger, rules }),
     onFinish: metrics.observeJob,
-    onBeat: ({ allReadSharedPayloads }) => queue.sharePayloads(allReadSharedPayloads),
+    onBeat: ({ allReadSharedPayloads, allReadSealedPayloads }) => {
+      queue.sharePayloads(allReadSharedPayloads);
+      reconciler.allow(allReadSealedPayloads);
+    },
+    reconciler,
     tlsFile,
   });
   let starting = Promise.resolve();

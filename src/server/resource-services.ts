@@ -1,3 +1,4 @@
+import { Rollouts } from '../assignments/rollouts/rollouts.js';
 import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
 import { renameDevice } from '../commands/rename.js';
@@ -12,12 +13,19 @@ import {
 import { DepAdministration } from '../dep/dep-administration.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { notFound } from '../errors.js';
+import { SmartGroups } from '../groups/smart-groups.js';
 import { createJobQueue, JobService } from '../jobs/job-queue.js';
+import {
+  createRegistry,
+  type Registry,
+  type ResourceDefinition,
+} from '../jsonapi/definition/definition.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
 import { CertificateService } from '../pki/certificates/certificate-service.js';
 import { FileVaultKey } from '../pki/credentials/filevault-key.js';
 import { SigningRequestService } from '../pki/signing-requests/signing-request-service.js';
-import type { ResourceServices } from '../resources/index.js';
+import { ProfileSecrets } from '../profiles/profile-secrets.js';
+import { DEFINITIONS, type ResourceServices } from '../resources/index.js';
 
 export interface ResourceServiceDeps {
   box: SecretBox;
@@ -42,11 +50,17 @@ export interface ResourceServiceDeps {
   passwordCost?: PasswordCost | undefined;
 }
 
+/** The types that rules of smart groups are read by. */
+export function resourceRegistry(): Registry {
+  return createRegistry(DEFINITIONS as ResourceDefinition[]);
+}
+
 /** What the resources need of the other modules, put together: for the container and for tests. */
 export function createResourceServices(deps: ResourceServiceDeps) {
   const { box, queue, publicUrl, isLabOn = false, onAuthoritiesChange = () => undefined } = deps;
   const { fileVaultKey = new FileVaultKey(box) } = deps;
   const { onPushCertificate, onEndingCredential, tlsUse, passwordCost } = deps;
+  const jobs = createJobQueue();
   return {
     commands: new CommandAdministration(box, queue, fileVaultKey, deps.presentInThread),
     settings: {
@@ -63,8 +77,10 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     secrets: {
       seal: (secret: string, label: string) => box.seal(Buffer.from(secret, 'utf8'), label),
     },
+    profileSecrets: new ProfileSecrets(box),
     passwords: { hash: (password: string) => hashPassword(password, passwordCost) },
-    dep: new DepAdministration({ jobs: createJobQueue(), publicUrl, isLabOn }),
+    dep: new DepAdministration({ jobs, publicUrl, isLabOn }),
+    smartGroups: new SmartGroups({ registry: resourceRegistry(), jobs }),
     enrollmentLinks: new EnrollmentLinks({ box, publicUrl }),
     scep: { ownUrl: `${publicUrl}/scep` },
     certificates: new CertificateService({
@@ -77,5 +93,6 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     }),
     signingRequests: new SigningRequestService(box),
     jobs: new JobService(),
+    rollouts: new Rollouts(),
   } satisfies ResourceServices;
 }

@@ -1,38 +1,32 @@
-import { setImmediate } from 'node:timers/promises';
+import type { Reconciler } from '../assignments/reconciler.js';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
 import { reasonWithFaults, UNPROVED } from '../commands/setup-faults.js';
+import { lockReconciliation } from '../db/assignments/marks.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/devices/command-repository.js';
 import {
   findSetupFaults,
-  replaceSetupProfiles,
   type SetupProfile,
+  storeSetupProfiles,
 } from '../db/devices/device-setup-profiles.js';
 import {
   type BegunSetup,
   beginSetup,
   claimSetups,
   type DeviceSetupRow,
-  findAssignedProfiles,
   findUnbegunSetups,
   raisePriority,
   updateSetup,
 } from '../db/devices/device-setup-repository.js';
 import type { Logger } from '../logger.js';
-import type { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { judgeSetup, type SetupVerdict } from './setup-verdict.js';
-
-/** An assigned profile, with its command or the reason why there is none. */
-type Plan = Omit<SetupProfile, 'commandId'> & { command?: QueuedCommand };
 
 export interface DeviceSetupDeps {
   db: Database;
   queue: Pick<CommandQueue, 'addEach' | 'pushLater'>;
-  profiles: Pick<ProfileRebuild, 'version' | 'file'>;
-  /** Signs a profile; returns it unchanged if there is no certificate. */
-  sign: (profile: Buffer) => Buffer;
+  reconciler: Pick<Reconciler, 'reconcile'>;
   logger: Logger;
   /** Milliseconds after which a device is released, even if commands have no answer. */
   timeout: number;
@@ -91,50 +85,15 @@ export class DeviceSetups {
     return judged.length;
   }
 
-  async #queueSetup(trx: Transaction, begun: BegunSetup): Promise<SetupProfile[]> {
-    const { id, deviceId } = begun;
-    const plans = await this.#plan(trx, begun);
-    const sent = plans.filter(({ command }) => command !== undefined);
-    const commands = sent.flatMap(({ command }) => command ?? []);
-    const wanted = [...commands, deviceConfigured(LAST_PRIORITY)];
-    const each = wanted.map((command) => ({ deviceId, command }));
-    const ids = await this.deps.queue.addEach(trx, each);
-    await updateSetup(trx, id, { command_id: ids.at(-1) ?? null });
-    const commandIds = new Map(sent.map(({ profileId }, index) => [profileId, ids[index] ?? null]));
-    const profiles = plans.map(({ profileId, fault }) => {
-      return { profileId, fault, commandId: commandIds.get(profileId) ?? null };
-    });
-    await replaceSetupProfiles(trx, id, profiles);
-    return profiles;
-  }
-
-  /** Assigned profiles may hold passwords, so a device without a proven serial number gets none. */
-  async #plan(trx: Transaction, { deviceId, isProved }: BegunSetup): Promise<Plan[]> {
-    const plans: Plan[] = [];
-    for (const profileId of await findAssignedProfiles(trx, deviceId)) {
-      const Payload = isProved ? await this.#profile(trx, profileId, deviceId) : undefined;
-      if (Payload === undefined) {
-        plans.push({ profileId, fault: isProved ? 'unbuilt' : 'withheld' });
-        continue;
-      }
-      const command = { requestType: 'InstallProfile', parameters: { Payload } };
-      plans.push({ profileId, fault: null, command });
-      // Building and signing takes time; yield so that other devices get their answers meanwhile.
-      await setImmediate();
-    }
-    return plans;
-  }
-
-  /** A profile that cannot be built must not block the device. */
-  async #profile(trx: Transaction, id: number, deviceId: number): Promise<Buffer | undefined> {
-    const { profiles, sign, logger } = this.deps;
-    const version = await profiles.version(trx, id);
-    try {
-      return sign(await profiles.file(trx, id, { ...version, form: 'rebuilt' }));
-    } catch (error) {
-      logger.error({ err: error, deviceId, profileId: id }, 'a profile could not be built');
-      return undefined;
-    }
+  /** Assigned profiles first; a device without a proven serial number gets none. */
+  async #queueSetup(trx: Transaction, { id, deviceId }: BegunSetup): Promise<SetupProfile[]> {
+    const { reconciler, queue } = this.deps;
+    await lockReconciliation(trx, deviceId);
+    await reconciler.reconcile(trx, { deviceIds: [deviceId], ignoresPause: true });
+    const command = deviceConfigured(LAST_PRIORITY);
+    const [commandId] = await queue.addEach(trx, [{ deviceId, command }]);
+    await updateSetup(trx, id, { command_id: commandId ?? null });
+    return storeSetupProfiles(trx, id);
   }
 
   /** Returns the verdict with its complete reason. */

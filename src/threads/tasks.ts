@@ -1,9 +1,12 @@
 import type { TransferListItem } from 'node:worker_threads';
+import { installCommand } from '../commands/payload.js';
 import { type Reader, resultText } from '../commands/present-command.js';
+import { renderTemplate, type TemplateToRender } from '../commands/rendered-profile.js';
 import { readContentParts } from '../commands/reports/report-content.js';
 import { parseCertificate } from '../crypto/x509/certificate.js';
 import { readMessage } from '../mdm/device-message.js';
 import { checkProfileFile } from '../profiles/check-file.js';
+import { diffProfiles } from '../profiles/profile-diff.js';
 import { joinProfile } from '../profiles/profile-rebuild.js';
 import { parseStatusReport } from '../protocol/mdm/declarative-management.js';
 import { ownMemory, type SentError } from './thread-values.js';
@@ -13,6 +16,14 @@ interface ProfileInput {
   strict: boolean;
   anchors: Uint8Array[];
 }
+
+/** A stored profile as it arrives in a thread. */
+interface PartBytes {
+  topLevel: Uint8Array;
+  payloads: Uint8Array[];
+}
+
+type RenderValues = Omit<TemplateToRender, 'plist'>;
 
 interface Done<T> {
   output: T;
@@ -40,8 +51,19 @@ export const TASKS = {
     const certificates = anchors.map((der) => parseCertificate(asBuffer(der)));
     return done(checkProfileFile(asBuffer(bytes), { strict, anchors: certificates }));
   },
-  joinProfile({ topLevel, payloads }: { topLevel: Uint8Array; payloads: Uint8Array[] }) {
-    return done(joinProfile({ topLevel: asBuffer(topLevel), payloads: payloads.map(asBuffer) }));
+  joinProfile({ uuid, ...parts }: PartBytes & { uuid?: string | undefined }) {
+    return done(joinProfile({ ...asParts(parts), uuid }));
+  },
+  renderProfile({ plist, ...others }: { plist: Uint8Array } & RenderValues) {
+    const rendered = ownMemory(renderTemplate({ plist: asBuffer(plist), ...others }));
+    return done(rendered, [rendered.buffer]);
+  },
+  diffProfiles({ from, to }: { from: PartBytes; to: PartBytes }) {
+    return done(diffProfiles(asParts(from), asParts(to)));
+  },
+  installCommand({ uuid, profile }: { uuid: string; profile: Uint8Array }) {
+    const plist = ownMemory(installCommand(uuid, asBuffer(profile)));
+    return done(plist, [plist.buffer]);
   },
   readReport({ requestType, bytes }: { requestType: string; bytes: Uint8Array }) {
     return done(readContentParts(requestType, asBuffer(bytes)));
@@ -63,4 +85,8 @@ export type FromThread =
 
 function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+function asParts({ topLevel, payloads }: PartBytes) {
+  return { topLevel: asBuffer(topLevel), payloads: payloads.map(asBuffer) };
 }

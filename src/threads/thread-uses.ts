@@ -1,4 +1,5 @@
 import type { PresentInThread } from '../commands/command-administration.js';
+import type { ProfileRendererDeps } from '../commands/rendered-profile.js';
 import type { ReportWorkerDeps } from '../commands/reports/report-worker.js';
 import type { Logger } from '../logger.js';
 import { MessageReader } from '../mdm/message-reader.js';
@@ -39,13 +40,37 @@ export function reportThreads(threads: ThreadPool): Pick<ReportWorkerDeps, 'read
   };
 }
 
-/** Checks and joins large configuration profiles. */
+/** Checks, joins and compares large configuration profiles. */
 export function profileThreads(
   threads: ThreadPool,
-): Required<Pick<ProfileImportDeps, 'checkInThread'> & Pick<ProfileRebuildDeps, 'joinInThread'>> {
+): Required<
+  Pick<ProfileImportDeps, 'checkInThread'> &
+    Pick<ProfileRebuildDeps, 'joinInThread' | 'diffInThread'>
+> {
   return {
     checkInThread: async (file) => fromThread((await threads.run('checkProfile', file)).output),
+    diffInThread: async (versions) => (await threads.run('diffProfiles', versions)).output,
     joinInThread: async (parts) => fromThread((await threads.run('joinProfile', parts)).output),
+  };
+}
+
+/** Renders large profiles with the values of a device. */
+export function renderThreads(
+  threads: ThreadPool,
+): Pick<ProfileRendererDeps, 'renderInThread' | 'buildInThread'> {
+  return {
+    buildInThread: async ({ uuid, profile }) => {
+      const own = ownMemory(profile);
+      const options = { transfer: [own.buffer] };
+      const { output } = await threads.run('installCommand', { uuid, profile: own }, options);
+      return fromThread(output);
+    },
+    renderInThread: async (profile) => {
+      const plist = ownMemory(profile.plist);
+      const options = { transfer: [plist.buffer] };
+      const { output } = await threads.run('renderProfile', { ...profile, plist }, options);
+      return fromThread(output);
+    },
   };
 }
 

@@ -29,6 +29,7 @@ describe('muster link', () => {
   it.each([
     ['no name', { name: '' }, '--name must have 1 to 255 characters'],
     ['a tag that is not there', { name: 'x', tag: ['no such'] }, 'there is no tag "no such"'],
+    ['a smart group', { name: 'x', group: 'smart' }, 'the rule of the smart group "smart" decides'],
     ['a group that is not there', { name: 'x', group: 'none' }, 'there is no device group "none"'],
     ['more uses than are counted', { name: 'x', maxUses: 2 ** 31 }, '--max-uses is too large'],
     ['an end in the past', { name: 'x', expires: '2020-01-01' }, '--expires must be in the future'],
@@ -38,6 +39,8 @@ describe('muster link', () => {
       'soon is neither like 30d nor a date',
     ],
   ])('create refuses %s', async (_case, args, message) => {
+    const smart = { name: 'smart', kind: 'smart', rule: '[]' };
+    await test.db.knex('device_groups').insert(smart).onConflict('name').ignore();
     await expect(linkCreate(opened(), args, write)).rejects.toThrow(message);
     expect(output).toEqual([]);
     expect(await links()).toEqual([]);

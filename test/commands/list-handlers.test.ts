@@ -101,6 +101,24 @@ describe('InstalledApplicationList', () => {
     expect(await rowsOf('installed_applications')).toEqual([]);
   });
 
+  it('is known to be empty only after a whole list', async () => {
+    const isListed = async () => {
+      const { id } = target;
+      const row = await app.db.knex('devices').where({ id }).first('applications_listed');
+      return row.applications_listed;
+    };
+    await answer('InstalledApplicationList', { Something: 'else' });
+    expect(await isListed()).toBeNull();
+    const managed = {
+      requestType: 'InstalledApplicationList',
+      parameters: { ManagedAppsOnly: true },
+    };
+    await deliver(app, target, { ...managed, body: { InstalledApplicationList: [] } });
+    expect(await isListed()).toBeNull();
+    await answer('InstalledApplicationList', { InstalledApplicationList: [] });
+    expect(await isListed()).toBe(true);
+  });
+
   it('keeps the old set when the answer has no list', async () => {
     await answer('InstalledApplicationList', { InstalledApplicationList: [{ Name: 'Kept' }] });
     await answer('InstalledApplicationList', { Something: 'else' });

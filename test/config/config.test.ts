@@ -185,6 +185,8 @@ describe('an empty environment', () => {
       depSyncInterval: 900_000,
       lab: false,
       inventoryInterval: 86_400_000,
+      confirmAbove: 500,
+      confirmRemovals: 20,
       logLevel: 'info',
       unknownSettings: [],
     });
@@ -237,6 +239,8 @@ describe('a good environment', () => {
         DEP_SYNC_INTERVAL: 'off',
         LAB: 'off',
         INVENTORY_INTERVAL: '90m',
+        CONFIRM_ABOVE: '900',
+        CONFIRM_REMOVALS: '9',
         LOG_LEVEL: 'debug',
       },
       cwd,
@@ -278,6 +282,8 @@ describe('a good environment', () => {
       depSyncInterval: undefined,
       lab: false,
       inventoryInterval: 5_400_000,
+      confirmAbove: 900,
+      confirmRemovals: 9,
       logLevel: 'debug',
       unknownSettings: [],
     });
@@ -376,6 +382,16 @@ describe('a name that is no setting', () => {
   it('is found in the environment only if it looks like a setting', () => {
     const environment = { DATABSE_URL: 'x', LANG: 'C', HOME: '/root', PORTS: '1', MY_OWN: '1' };
     expect(unknown('', environment)).toEqual([['DATABSE_URL', 'DATABASE_URL']]);
+    expect(unknown('', { DEP_HOSTS: '1', DATA_DI: '1' })).toEqual([
+      ['DATA_DI', 'DATA_DIR'],
+      ['DEP_HOSTS', 'DEP_HOST'],
+    ]);
+  });
+
+  it('is not found in the environment where another program has such a name', () => {
+    const names = ['DB_HOST', 'APP_HOST', 'API_HOST', 'CLIENT_ID', 'CLIENT_SECRET', 'CA_FILE'];
+    const others = [...names, 'CERT_FILE', 'SSL_CERT_FILE', 'XDG_DATA_DIRS', 'HTTP_PROXY'];
+    expect(unknown('', Object.fromEntries(others.map((name) => [name, 'x'])))).toEqual([]);
   });
 
   it('is not found where docker compose or another command reads it', () => {

@@ -39,6 +39,7 @@ const DOCUMENTS: Sample[] = [
   (_name, index) => [{ index }, 'text', null],
   (name, index) => [`${name} ${index}`],
   (_name, index) => [`${index}`.padStart(64, 'a')],
+  (_name, index) => [{ name: 'serial_number', op: 'eq', val: `10%_${index}` }],
   (_name, index) => [Buffer.from([0x30, 0x81, 200, ...Array(200).fill(index)]).toString('base64')],
 ];
 
@@ -75,6 +76,11 @@ const OWN_SAMPLES: Record<string, (index: number) => Values> = {
     request_type: 'DeviceInformation',
     parameters: { Queries: ['UDID'] },
     priority: index,
+  }),
+  device_groups: (index) => ({
+    name: `name 10%_${index}`,
+    description: `description 10%_${index}`,
+    kind: 'static',
   }),
   certificates: (index) => ({ pem_certificate: sampleCertificate(index), purpose: 'mdm.encrypt' }),
   certificate_signing_requests: (index) => ({
@@ -198,6 +204,7 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
       }),
     );
     if (definition.type === 'commands') delete values.uuid;
+    if (values.kind === 'static') values.rule = null;
     if (id === undefined)
       await api.knex(definition.table).insert({ ...blobs, ...ownersOfRow(index), ...values });
     else await api.knex(definition.table).where({ id }).update(values);

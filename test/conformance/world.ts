@@ -6,6 +6,7 @@ import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
 import { seedDepDevices } from './sample-dep-devices.js';
+import { seedAssignments, seedDeviceItems, seedRollouts } from './sample-device-items.js';
 import { seedJobs } from './sample-jobs.js';
 import { seedSecrets } from './sample-secrets.js';
 import { ownersOf, seed } from './samples.js';
@@ -18,7 +19,11 @@ export const NAMED = ALL.map((definition): [string, ResourceDefinition] => [
   definition.type,
   definition,
 ]);
-export const WRITABLE = NAMED.filter(([, { access }]) => access.create !== null);
+/** Each of their documents needs an item and a target of its own: test/resources/assignments. */
+export const TESTED_ALONE = ['assignments', 'rollouts'];
+export const WRITABLE = NAMED.filter(
+  ([type, { access }]) => access.create !== null && !TESTED_ALONE.includes(type),
+);
 
 /** The API over a database with a few rows of every type. */
 export interface World {
@@ -43,6 +48,9 @@ export async function createWorld(): Promise<World> {
     done.add(definition.type);
     for (const owner of ownersOf(definition)) await seedAfterOwners(owner);
     if (definition.type === 'dep_devices') await seedDepDevices(api.knex, deviceId);
+    else if (definition.type === 'device_items') await seedDeviceItems(api.knex, deviceId);
+    else if (definition.type === 'assignments') await seedAssignments(api.knex);
+    else if (definition.type === 'rollouts') await seedRollouts(api.knex);
     else await seed(api, definition, deviceId);
   };
   for (const definition of ALL) await seedAfterOwners(definition);

@@ -35,6 +35,10 @@ const SAME_FILE = 'cmp "$FILES/original.mobileconfig" "$FILES/example.mobileconf
 
 const WALK_THROUGHS: WalkThrough[] = [
   { page: 'docs/api.md', shows: ['"id":"'], checks: SAME_FILE, verify: verifyApi },
+  {
+    page: 'docs/assignments.md',
+    shows: ['"gain": 3', '"lose": 3', '"retried": 0', 'Moving to the new Wi-Fi'],
+  },
   { page: 'docs/automated-enrollment.md', verify: verifyAutomatedEnrollment },
   {
     page: 'docs/certificates.md',
@@ -51,9 +55,27 @@ const WALK_THROUGHS: WalkThrough[] = [
     env: { REPLACE_ENROLLED: 'hold' },
     shows: ['refused, as it should be', '"state": "held"', '"state": "approved"'],
   },
+  {
+    page: 'docs/groups.md',
+    shows: [
+      '"meta":{"count":1,"unknown":1,"examples":[',
+      '"attributes":{"device_name":"Old one"}',
+      'the group is empty',
+      '"attributes":{"serial_number":"C02SILENT"}',
+    ],
+  },
   { page: 'docs/operations.md', shows: ['"status":"ready"', 'helpdesk', 'applied'] },
-  { page: 'docs/profiles.md', checks: SAME_FILE },
+  {
+    page: 'docs/profiles.md',
+    shows: [
+      '"path":"/PayloadDisplayName","before":null,"after":"Office"',
+      '"variables":["SECRET_wifi","SERIAL"]',
+      '"name":"wifi","version":2',
+    ],
+    checks: SAME_FILE,
+  },
   { page: 'docs/quickstart.md', shows: ['Devices:  5 of 5 enrolled', '"portal":"http'] },
+  { page: 'docs/rollouts.md', shows: ['"state":"running"', '"rolled_back"'] },
 ];
 
 /** Every request of the page was made, in all the ways that it shows, and all was deleted again. */

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -95,6 +96,24 @@ describe('npm start', () => {
     expect(server.output()).not.toContain('"level":50');
     expect(server.output()).not.toContain('"level":60');
   }, 60_000);
+
+  it('warns once of a misspelt setting in .env, without its value', async () => {
+    const home = newHome();
+    writeFileSync(join(home, '.env'), 'PUBLIC_ULR=https://value-of-it.test\n');
+    const server = await serve({ dataDir, env: { HOME: home } });
+    server.kill('SIGTERM');
+    expect(await server.ended).toBe(0);
+    const lines = server.output().split('\n');
+    const warnings = lines.filter((line) => line.includes('PUBLIC_ULR'));
+    expect(warnings.map((line) => JSON.parse(line))).toEqual([
+      expect.objectContaining({
+        level: 40,
+        variable: 'PUBLIC_ULR',
+        msg: 'PUBLIC_ULR is no setting and has no effect; did you mean PUBLIC_URL?',
+      }),
+    ]);
+    expect(server.output()).not.toContain('value-of-it');
+  });
 
   it('stops while requests are open', async () => {
     const server = await serve({ dataDir, npm: true });

@@ -107,6 +107,7 @@ describe('the row of a process', () => {
       version: '1.2.3',
       worker_pool: null,
       push_trouble: null,
+      reads_sealed_payloads: true,
       reads_shared_payloads: true,
       push_trouble_since: null,
       started_at: row.started_at,

@@ -49,12 +49,22 @@ describe('a name that the API does not have', () => {
     [
       '/tags?page[after]=xx',
       'page[after]',
-      'page[after] is no cursor of tags in this order: take it from a link of a page with the same sort',
+      'page[after] is no cursor of tags in this order: take it from links.next or links.prev of a page with the same sort, or leave it empty to start',
     ],
     [
       '/tags?filter={"nam":"name"}',
       'filter',
       'a rule has no member "nam"; it has name, op, and val or field',
+    ],
+    [
+      '/tags?filter=[{"name":"name","op":"equal","val":"a"}]',
+      'filter',
+      'unknown operator "equal"; the nearest of 21 known ones: eq, ne, gt, ge, lt (/api/v1/openapi.json has all)',
+    ],
+    [
+      '/tags?filter=[{"name":"name","op":"like","field":"color"}]',
+      'filter',
+      '"like" can\'t compare two fields; known: eq, ne, gt, ge, lt, le',
     ],
     [
       '/tags/1/relationships/devices?x=1',

@@ -165,6 +165,7 @@ export const EXPECTED: Record<string, ExpectedReport> = {
     requestType: 'InstalledApplicationList',
     udid: IPAD,
     uuid: 'ca851cf1-e85b-4fed-bf0a-dd7a4e4859b2',
+    device: { applications_listed: true },
     rows: {
       installed_applications: renamed(
         'response/InstalledApplicationList.ios-12.1.plist',
@@ -177,6 +178,7 @@ export const EXPECTED: Record<string, ExpectedReport> = {
     requestType: 'InstalledApplicationList',
     udid: MAC,
     uuid: MAC,
+    device: { applications_listed: true },
     rows: {
       installed_applications: [
         {

@@ -197,6 +197,14 @@ describe('the settings of return to service', () => {
     expect(await app.db.knex('return_to_service_settings').first()).toBeUndefined();
   });
 
+  it('name the command that makes base64 of a profile', async () => {
+    const { body } = await adminApi(app).patch(SETTINGS, { wifi_profile: WIFI.toString('utf8') });
+    expect(body.errors[0].detail).toBe(
+      'wifi_profile must be a configuration profile in base64 ' +
+        '(openssl base64 -A -in FILE.mobileconfig makes it)',
+    );
+  });
+
   it('are written by admins only', async () => {
     const context = {
       requestId: 'request-1',

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/db/connection/database.js';
 
 /** The background work writes there whenever it comes to it. */
-const BACKGROUND = ['change_topics', 'device_pushes', 'server_processes', 'user_pushes'];
+const BACKGROUND = [
+  ...['change_topics', 'device_pushes', 'server_processes', 'user_pushes'],
+  ...['device_reconciliations', 'reconcile_item_marks', 'reconcile_marks'],
+];
 
 async function tables({ knex }: Database): Promise<string[]> {
   const rows = await knex('pg_tables')

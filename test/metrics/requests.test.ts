@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { HANDLED_TYPES } from '../../src/commands/registry.js';
+import { ProfileRenderer } from '../../src/commands/rendered-profile.js';
 import { ReportWorker } from '../../src/commands/reports/report-worker.js';
 import { CheckIns } from '../../src/db/device-path/check-ins.js';
 import { LastSeen } from '../../src/db/device-path/last-seen.js';
@@ -16,7 +17,7 @@ import { FileVaultKey } from '../../src/pki/credentials/filevault-key.js';
 import { createTrust } from '../../src/pki/trust/trust.js';
 import { SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
 import { ThreadPool } from '../../src/threads/thread-pool.js';
-import { messageThreads, reportThreads } from '../../src/threads/thread-uses.js';
+import { messageThreads, renderThreads, reportThreads } from '../../src/threads/thread-uses.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -37,6 +38,11 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
     logger,
     checkIns: new CheckIns(db),
     trust: await createTrust({ db }),
+    profiles: new ProfileRenderer({
+      box,
+      sign: (profile) => Promise.resolve(profile),
+      ...renderThreads(threads),
+    }),
     reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
     recentAuthenticates: new LRUCache({ max: 10 }),
     lastSeen: new LastSeen(db, () => {}),

@@ -19,6 +19,7 @@ const KINDS: Record<string, AttributeKind[]> = {
   'timestamp with time zone': ['timestamp'],
   uuid: ['uuid'],
   jsonb: ['json'],
+  ARRAY: ['json'],
 };
 
 /** Null asks for the server's own value. */
@@ -55,6 +56,14 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
       const internal = [
         'id',
         'needs_handling',
+        'counted_from',
+        'threshold',
+        'device_item_id',
+        'payload_values',
+        'rule_facts',
+        'rule_number',
+        'evaluated_to',
+        'applications_listed',
         'is_pending',
         'proven_serial',
         'password_hash',

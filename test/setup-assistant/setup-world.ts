@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { CommandQueue } from '../../src/commands/queue.js';
-import { ProfileRebuild } from '../../src/profiles/profile-rebuild.js';
 import { createDeviceSetupTask } from '../../src/setup-assistant/device-setup-task.js';
 import { type DeviceSetupDeps, DeviceSetups } from '../../src/setup-assistant/device-setups.js';
 import { uploadNodes } from '../api/profile-samples.js';
+import { reconcilerOf } from '../assignments/assignment-world.js';
 import { adminApi, type TestApp } from '../helpers/app.js';
 import { commandIn, type Reply, type TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -15,17 +15,14 @@ export const TIMEOUT = 15 * 60_000;
 export const WAITING = { AwaitingConfiguration: true };
 
 /** As the app has it; its task runs when a test says so. */
-export function setupsOf(
-  { db, box }: TestApp,
-  overrides: Partial<DeviceSetupDeps> = {},
-): DeviceSetups {
+export function setupsOf(app: TestApp, overrides: Partial<DeviceSetupDeps> = {}): DeviceSetups {
+  const { db, box } = app;
   return new DeviceSetups({
     db,
     queue: new CommandQueue(box),
     logger: capturingLogger().logger,
     timeout: TIMEOUT,
-    profiles: new ProfileRebuild({ box, sign: () => undefined }),
-    sign: (file) => file,
+    reconciler: reconcilerOf(app),
     ...overrides,
   });
 }

@@ -2,7 +2,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { keysOf, commandTypes as readCommandTypes } from '../../commands/command-types.js';
 import type { Database } from '../../db/connection/database.js';
 import { findTarget } from '../../db/devices/device-repository.js';
-import { notFound } from '../../errors.js';
+import { AppError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import {
@@ -106,7 +106,10 @@ function handler({ db, api }: CommandTypeDeps, answer: Answerer): RequestHandler
 async function readCatalogue({ knex }: Database, device: number | undefined): Promise<Catalogue> {
   if (device === undefined) return catalogueOf(commandTypes, readCommandTypes());
   const target = await findTarget(knex, device);
-  if (target === undefined) throw notFound(`devices ${device}`);
+  if (target === undefined) {
+    const message = `devices ${device} does not exist; GET /api/v1/devices lists all`;
+    throw new AppError('not_found', 404, message, { source: { parameter: DEVICE.name } });
+  }
   return catalogueOf(commandTypesOfDevice, readCommandTypes(target));
 }
 

@@ -1,5 +1,6 @@
 import { type Config, isLoopback } from '../../config/config.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
+import type { Pause } from '../../db/assignments/item-repository.js';
 import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { EndingIdentities } from '../../db/pki/credential-repository.js';
 import type { ProcessWithPushFailure } from '../../db/processes/process-repository.js';
@@ -35,6 +36,10 @@ export interface CredentialFacts {
   /** Accounts of Apple's enrollment program. */
   failingAccounts: FailingAccount[];
   duplicateAccounts: DuplicateAccounts[];
+  /** What keeps assignments from being carried out. */
+  reconciler: Pause;
+  /** Some of the profiles that are paused. */
+  pausedProfiles: ({ id: number } & Pause)[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }
@@ -64,6 +69,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...settingWarnings(facts),
     ...facts.tlsCaveats,
     ...identityWarning(facts),
+    ...pauseWarnings(facts),
   ];
 }
 
@@ -197,6 +203,22 @@ function identityWarning({ identities: { count, first } }: CredentialFacts): Cre
     'or the renewal fails. Once they have ended, and IDENTITY_GRACE is over, the devices must be ' +
     'enrolled anew. POST /api/v1/devices/{id}/renew_identity begins a renewal.';
   return [{ code: 'identities_expiring', detail }];
+}
+
+function pauseWarnings({ reconciler, pausedProfiles }: CredentialFacts): CredentialWarning[] {
+  const { paused_at: since, pause_reason: reason } = reconciler;
+  const ofProfiles = pausedProfiles.map(({ id, paused_at, pause_reason }) => ({
+    code: 'profile_paused',
+    detail:
+      `The assignments of profile ${id} are paused since ${paused_at?.toISOString()}: ` +
+      `${pause_reason}. POST /api/v1/profiles/${id}/resume goes on.`,
+  }));
+  if (since === null) return ofProfiles;
+  const detail =
+    `Assignments are paused since ${since.toISOString()}: ${reason}. No device gets or loses what ` +
+    'is assigned. See what would change (POST /api/v1/assignments/preview), then POST ' +
+    '/api/v1/reconciler/resume.';
+  return [{ code: 'assignments_paused', detail }, ...ofProfiles];
 }
 
 function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {

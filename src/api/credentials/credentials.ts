@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Config } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
+import { pausedProfiles, readReconcilerState } from '../../db/assignments/item-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { listDuplicateAccounts, listFailingAccounts } from '../../db/dep/dep-account-health.js';
 import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
@@ -85,6 +86,9 @@ const CREDENTIALS = {
 /** A process that has not reported for so long counts as dead. */
 const SILENT_MS = 30_000;
 
+/** Of these the warnings name each; more are not worth a longer list. */
+const MOST_PAUSED = 10;
+
 /** So many syncs that failed, or did not begin, are worth a warning. */
 const MISSED_SYNCS = 3;
 
@@ -132,6 +136,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     held,
     blocked,
     identities,
+    reconciler,
+    paused,
     ...accounts
   ] = await Promise.all([
     processesWithPushFailure(db, SILENT_MS),
@@ -141,6 +147,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     countHeldRequests(db.knex, COUNTED_AT_MOST + 1),
     blockedTopics(db),
     countEndingIdentities(db.knex, ending),
+    readReconcilerState(db.knex),
+    pausedProfiles(db.knex, MOST_PAUSED),
     listFailingAccounts(db.knex, { isLabOn, staleAfter }),
     listDuplicateAccounts(db.knex, { isLabOn }),
   ]);
@@ -156,6 +164,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     config,
     tlsCaveats,
     identities,
+    reconciler,
+    pausedProfiles: paused,
     failingAccounts,
     duplicateAccounts,
   };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { secretLabel } from '../../db/devices/device-repository.js';
 import { findSecret, type SecretKind, type StoredSecret } from '../../db/devices/device-secrets.js';
-import { AppError, notFound } from '../../errors.js';
+import { AppError } from '../../errors.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { action } from '../action.js';
@@ -52,8 +52,8 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
     description:
       'The value of one secret, also of a former enrollment: as text, or in base64 where it is ' +
       'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each call is audited, with ' +
-      'its reason, the kind and never the value, and so is each refusal. 409 `conflict` for a secret that the ' +
-      'device has withdrawn. The answer is not stored for an Idempotency-Key.',
+      'its reason, the kind and never the value, and so is each refusal. 409 `conflict` for a ' +
+      'record that a secret was removed. The answer is not stored for an Idempotency-Key.',
     body: {
       attributes: REASON,
       isRequired: true,
@@ -65,11 +65,9 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
     run: async (trx, { id: deviceId, pathId, body: { reason } }) => {
       const secretId = pathId('secret_id', 'device_secrets');
       const secret = await findSecret(trx, { deviceId, id: secretId });
-      if (secret === undefined) throw notFound(`device_secrets ${secretId} of this device`);
+      if (secret === undefined) throw unknownSecret(deviceId, secretId);
       const { kind, enrollment_number } = secret;
-      if (secret.sealed.length === 0) {
-        throw new AppError('conflict', 409, `the device has withdrawn its ${kind}`);
-      }
+      if (secret.sealed.length === 0) throw removedSecret(deviceId, { secretId, kind });
       const value = box.open(secret.sealed, secretLabel(deviceId, kind));
       return {
         ids: secretId,
@@ -79,6 +77,22 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
     },
   });
   return [reveal];
+}
+
+function unknownSecret(deviceId: number, secretId: number): AppError {
+  const list = `GET /api/v1/devices/${deviceId}/secrets lists those that it has`;
+  return new AppError('not_found', 404, `device ${deviceId} has no secret ${secretId}; ${list}`);
+}
+
+function removedSecret(
+  deviceId: number,
+  { secretId, kind }: { secretId: number; kind: SecretKind },
+): AppError {
+  const query = `filter[kind]=${kind}&filter[is_removal]=false&sort=-id`;
+  const message =
+    `secret ${secretId} of device ${deviceId} has no value, it records that the ${kind} was removed; ` +
+    `reveal an earlier one of GET /api/v1/devices/${deviceId}/secrets?${query}`;
+  return new AppError('conflict', 409, message);
 }
 
 function attributesOf({ kind, enrollment_number, created_at }: StoredSecret, value: Buffer) {

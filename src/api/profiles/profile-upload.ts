@@ -1,5 +1,12 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
+import {
+  heldVersion,
+  holdVersion,
+  settleUpload,
+  type UploadSettlement,
+} from '../../db/assignments/rollouts.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import type { BodyReader } from '../../http/bodies/body-reader.js';
 import { upload, uploadedFile } from '../../http/bodies/uploads.js';
@@ -9,6 +16,7 @@ import type { Document, ResourceObject } from '../../jsonapi/documents/document.
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
+import { invalidParameter } from '../../jsonapi/query/parameters.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { CheckedProfile } from '../../profiles/check-file.js';
 import type { ImportedProfile, ProfileImport } from '../../profiles/profile-import.js';
@@ -35,10 +43,12 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
     description:
       'A property list, XML or binary, on its own or signed; at most 5 MiB. The profile of the same ' +
       'PayloadIdentifier gets a new version. What Apple’s schema does not know is listed in ' +
-      '`meta.warnings`. Encrypted profiles are not supported.',
+      '`meta.warnings`. Texts may have variables: `$SERIAL`, `$UDID`, `$DEVICE_NAME`, `$ASSET_TAG`, ' +
+      '`$USER_NAME`, `$USER_EMAIL`, `$SECRET_name`, and `$$` for a dollar; assigned devices get values ' +
+      'of their own. Encrypted profiles are not supported.',
     tag: 'profiles',
     role: 'operator',
-    parameters: [strictParameter],
+    parameters: [strictParameter, activateParameter, confirmDescription],
     requestBody: { required: true, content: [{ mediaType: 'multipart/form-data', schema }] },
     answers: [
       { status: 200, description: 'The same file is the current version already.', content },
@@ -60,9 +70,29 @@ const strictParameter: ApiParameter = {
   schema: { type: 'boolean', default: false },
 };
 
+const activateParameter: ApiParameter = {
+  name: 'activate',
+  in: 'query',
+  description:
+    'False: devices keep the version that they get now; roll the new one out. While a rollout of the ' +
+    'profile is open, this is so anyway. Of a profile that is new it has no effect.',
+  schema: { type: 'boolean', default: true },
+};
+
+const confirmDescription: ApiParameter = {
+  name: 'confirm',
+  in: 'query',
+  description:
+    'The number of devices that may get the new version at once. Above CONFIRM_ABOVE, without it, the ' +
+    'version is stored and no device gets it; the same file with it makes them.',
+  schema: { type: 'integer', minimum: 0 },
+};
+
 const checkUploadQuery: RequestHandler = (req, _res, next) => {
-  refuseOthers(req, ['strict']);
+  refuseOthers(req, ['strict', 'activate', 'confirm']);
+  confirmParameter(req);
   booleanParameter(req, 'strict');
+  booleanParameter(req, 'activate');
   next();
 };
 
@@ -72,15 +102,58 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
     const bytes = uploadedFile(req);
     const context = contextOf(res);
     const strict = booleanParameter(req, 'strict');
+    const activate = req.query.activate === undefined || booleanParameter(req, 'activate');
+    const confirm = confirmParameter(req);
     const checked = await profileImport.check(bytes, { strict });
     const work = async (trx: Transaction): Promise<Answer> => {
       const imported = await profileImport.store(trx, checked, context.actor.name);
       await auditUpload(trx, { checked, imported, context });
-      return uploadAnswer(api, trx, { ...imported, context });
+      const isNew = imported.outcome === 'updated' || confirm !== undefined;
+      const settled = await settle(api, trx, { id: imported.id, isNew, activate, confirm });
+      return uploadAnswer(api, trx, { ...imported, settled, context });
     };
     const idempotency = readIdempotency(req, bytes);
     sendAnswer(req, res, await performWrite(api.store, { context, idempotency, work }));
   };
+}
+
+/**
+ * A new version is stored in any case. If it would change more devices than are confirmed, they keep the
+ * version that they have.
+ */
+async function settle(
+  { effectCheck }: ApiContext,
+  trx: Transaction,
+  { id, confirm, ...change }: SettledUpload,
+): Promise<UploadSettlement> {
+  const held = await heldVersion(trx, id);
+  const settled = await settleUpload(trx, id, change);
+  if (settled.rollout !== undefined || !change.isNew || !change.activate) return settled;
+  try {
+    await effectCheck?.check(trx, confirm);
+    return settled;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'confirmation_required') throw error;
+    await holdVersion(trx, id, held);
+    const detail =
+      `The version is stored, and no device gets it yet: ${error.message}, with the same file; or ` +
+      'roll it out (POST /api/v1/rollouts)';
+    return { unconfirmed: { detail } };
+  }
+}
+
+interface SettledUpload {
+  id: number;
+  isNew: boolean;
+  activate: boolean;
+  confirm: number | undefined;
+}
+
+function confirmParameter({ query }: Request): number | undefined {
+  const { confirm } = query;
+  if (confirm === undefined) return undefined;
+  if (typeof confirm === 'string' && /^\d{1,9}$/.test(confirm)) return Number(confirm);
+  throw invalidParameter('confirm', 'confirm must be one whole number of devices');
 }
 
 interface Upload {
@@ -114,14 +187,21 @@ async function auditUpload(trx: Transaction, { checked, imported, context }: Upl
 async function uploadAnswer(
   api: ApiContext,
   trx: Transaction,
-  { id, outcome, payloadIds, warnings, context }: ImportedProfile & { context: RequestContext },
+  {
+    id,
+    outcome,
+    payloadIds,
+    warnings,
+    settled,
+    context,
+  }: ImportedProfile & { settled: UploadSettlement; context: RequestContext },
 ): Promise<Answer> {
   const document = await resourcesDocument(api, 'profiles', { ids: id, trx, context });
   const resource = document.data as ResourceObject;
   const payloads = resource.relationships?.payloads;
   if (payloads)
     payloads.data = payloadIds.map((payload) => ({ type: 'profile_payloads', id: payload }));
-  const answered: Document = { ...document, meta: { ...document.meta, warnings } };
+  const answered: Document = { ...document, meta: { ...document.meta, warnings, ...settled } };
   const location = resource.links.self ?? undefined;
   return {
     status: outcome === 'unchanged' ? 200 : 201,

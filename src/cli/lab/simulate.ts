@@ -21,6 +21,10 @@ export interface SimulateOptions extends WayOptions {
   ca?: string;
   /** Probability from 0 to 1. */
   notNow: number;
+  /** Payload types. */
+  refusePayload?: string[];
+  /** Identifiers of profiles. */
+  loseProfile?: string[];
   /** Devices poll when the lab of the server pushes them, not at intervals. */
   push?: boolean;
   forever?: boolean;
@@ -61,6 +65,8 @@ async function toFleetOptions(
     isAwaitingConfiguration,
     trustedCas,
     notNow,
+    refusedPayloads: options.refusePayload,
+    profilesToLose: options.loseProfile,
     forever,
     pollIntervalMs: pollInterval * 1000,
     openCourier: push ? (http) => openCourier(http, { url, signal }) : undefined,
@@ -156,6 +162,8 @@ export function addSimulateCommand(
     .option('--user', 'users of Macs and of Shared iPads ask for commands, too')
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
+    .option('--refuse-payload <type...>', 'refuse profiles with these payload types')
+    .option('--lose-profile <identifier...>', 'remove these profiles by hand, once they are listed')
     .option('--push', 'ask only when pushed; the server has to run with LAB=on')
     .option('--forever', 'stay until interrupted')
     .option('--poll-interval <seconds>', '--forever without --push: pause', seconds, 5)

@@ -1,4 +1,8 @@
-import { type Listed, replaceListed } from '../../db/devices/listed-inventory.js';
+import {
+  type Listed,
+  markApplicationsListed,
+  replaceListed,
+} from '../../db/devices/listed-inventory.js';
 import {
   type ColumnMap,
   listRows,
@@ -37,9 +41,16 @@ export const installedApplicationList: ReportHandler = {
   readRows: (body) =>
     listRows(body, 'InstalledApplicationList', (entry) => readColumns(entry, APPLICATION)),
   async handle(reports, { trx }) {
-    await replaceListed(trx, 'installed_applications', reports.flatMap(listOf));
+    const lists = reports.flatMap(listOf);
+    await replaceListed(trx, 'installed_applications', lists);
+    const whole = lists.filter(isWhole).map(({ deviceId }) => deviceId);
+    await markApplicationsListed(trx, whole);
   },
 };
+
+function isWhole({ scope }: Listed): boolean {
+  return scope.named === undefined && !scope.isManagedOnly;
+}
 
 function listOf({ deviceId, rows, parameters }: Report): Listed[] {
   if (rows === undefined) return [];

@@ -16,6 +16,7 @@ import { Oid } from '../asn1/oids.js';
 import {
   cmsSignatureAlgorithm,
   createSignature,
+  createSignatureLater,
   type DigestName,
   digestAlgorithm,
 } from '../keys/algorithms.js';
@@ -79,18 +80,57 @@ interface SignatureValue {
  * first. Returns the DER of a ContentInfo.
  */
 export function buildSignedData(options: BuildSignedDataOptions): Buffer {
-  const { content, detached = false, digest = 'sha256', attributes = true } = options;
-  const signers = [options.signer, ...(options.cosigners ?? [])];
-  const members = attributes ? signedAttributes(options, digest) : [];
+  const members = membersOf(options);
+  const signed = bytesToSign(members, options);
+  const signatures = signersOf(options).map(({ privateKey }) =>
+    signBytes(privateKey, signed, options),
+  );
+  return assemble(options, members, signatures);
+}
+
+/** As buildSignedData: PKCS #1 v1.5 and EC keys sign without holding up the event loop. */
+export async function buildSignedDataLater(options: BuildSignedDataOptions): Promise<Buffer> {
+  const members = membersOf(options);
+  const signed = bytesToSign(members, options);
+  const signatures = await Promise.all(
+    signersOf(options).map(({ privateKey }) => signBytesLater(privateKey, signed, options)),
+  );
+  return assemble(options, members, signatures);
+}
+
+function signersOf({ signer, cosigners = [] }: BuildSignedDataOptions): Signer[] {
+  return [signer, ...cosigners];
+}
+
+function membersOf(options: BuildSignedDataOptions): Buffer[] {
+  const { digest = 'sha256', attributes = true } = options;
+  return attributes ? signedAttributes(options, digest) : [];
+}
+
+function bytesToSign(members: readonly Buffer[], { content }: BuildSignedDataOptions): Buffer {
+  return members.length > 0 ? derElement(Tag.set, ...members) : content;
+}
+
+function assemble(
+  options: BuildSignedDataOptions,
+  members: readonly Buffer[],
+  signatures: readonly SignatureValue[],
+): Buffer {
+  const { content, detached = false, digest = 'sha256' } = options;
+  const signers = signersOf(options);
   const encapsulated = detached ? [] : [derContext(0, derOctetString(content))];
   const certificates = signers.map(({ certificate }) => certificate);
+  const infos = signatures.map((value, index) => {
+    const { certificate } = signers[index] as Signer;
+    return signerInfo({ certificate, value }, members, options);
+  });
   return contentInfo(
     derSequence(
       derInteger(options.byKeyId === true ? 3 : 1),
       derSet(digestAlgorithm(digest)),
       derSequence(derOid(Oid.data), ...encapsulated),
       certificateSet([...certificates, ...(options.certificates ?? [])]),
-      derSet(...signers.map((signer) => signerInfo(signer, members, options))),
+      derSet(...infos),
     ),
   );
 }
@@ -133,21 +173,30 @@ function certificateSet(certificates: readonly ParsedCertificate[]): Buffer {
 }
 
 function signerInfo(
-  { certificate, privateKey }: Signer,
+  { certificate, value }: { certificate: ParsedCertificate; value: SignatureValue },
   members: readonly Buffer[],
   options: BuildSignedDataOptions,
 ): Buffer {
-  const { content, digest = 'sha256', byKeyId = false } = options;
-  const signed = members.length > 0 ? derElement(Tag.set, ...members) : content;
-  const { algorithm, signature } = signBytes(privateKey, signed, options);
+  const { digest = 'sha256', byKeyId = false } = options;
   return derSequence(
     derInteger(byKeyId ? 3 : 1),
     certificateReference(certificate, byKeyId),
     digestAlgorithm(digest),
     ...(members.length > 0 ? [derContext(0, ...members)] : []),
-    algorithm,
-    derOctetString(signature),
+    value.algorithm,
+    derOctetString(value.signature),
   );
+}
+
+async function signBytesLater(
+  key: KeyObject,
+  signed: Buffer,
+  options: BuildSignedDataOptions,
+): Promise<SignatureValue> {
+  const { digest = 'sha256', scheme } = options;
+  if (scheme === 'pss') return signBytes(key, signed, options);
+  const algorithm = cmsSignatureAlgorithm(key, digest);
+  return { algorithm, signature: await createSignatureLater(key, digest, signed) };
 }
 
 function signBytes(

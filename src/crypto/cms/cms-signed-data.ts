@@ -3,6 +3,7 @@ export {
   type BuildSignedDataOptions,
   buildCertsOnly,
   buildSignedData,
+  buildSignedDataLater,
   type SignedAttribute,
   type Signer,
 } from './build-signed-data.js';

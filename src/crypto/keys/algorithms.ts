@@ -107,6 +107,23 @@ export function createSignature(key: KeyObject, digest: DigestName, data: Buffer
   return sign(digest, data, key);
 }
 
+/** As createSignature, without holding up the event loop. */
+export function createSignatureLater(
+  key: KeyObject,
+  digest: DigestName,
+  data: Buffer,
+): Promise<Buffer> {
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec') {
+    throw new AppError('invalid_certificate', 400, 'unsupported kind of signing key');
+  }
+  return new Promise((resolve, reject) => {
+    sign(digest, data, key, (error, signature) => {
+      if (error === null) resolve(signature);
+      else reject(error);
+    });
+  });
+}
+
 function hasParameters({ parameters }: SignatureCheck): boolean {
   return parameters !== undefined && !(parameters.length === 2 && parameters[0] === Tag.null);
 }

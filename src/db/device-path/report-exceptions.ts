@@ -44,6 +44,22 @@ export async function withdrawIneligible(db: Database, command: IneligibleComman
   await runStatement(db, WITHDRAW, [deviceId, userKey, requestType, reason, uuid]);
 }
 
+const WITHDRAW_ONE = {
+  name: 'withdraw_command',
+  text: `
+update commands c set status = 'Cancelled', reason = $3, attempts = c.attempts - 1,
+  sent_at = case when c.attempts <= 1 then null else c.sent_at end
+where c.device_id = $1 and c.uuid = $2 and c.is_pending`,
+};
+
+/** Cancels a command that was just claimed, and that is not sent now. */
+export async function withdrawCommand(
+  db: Database,
+  { deviceId, uuid, reason }: { deviceId: number; uuid: string; reason: string },
+): Promise<void> {
+  await runStatement(db, WITHDRAW_ONE, [deviceId, uuid, reason]);
+}
+
 export interface UnknownReport {
   deviceId: number;
   userKey: string | null;

@@ -108,14 +108,22 @@ with sender as (
     status = 'Sent', sent_at = now(), attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
   from next n join live l using (ord)
   where c.id = n.id and not n.exhausted
-  returning n.ord, c.uuid, c.payload, c.payload_sha256, c.request_type, c.is_forced,
-    json_build_object('id', l.device_id, ${FACT_MEMBERS}) as facts
+  returning n.ord, c.uuid, c.payload, c.payload_sha256, c.payload_values,
+    c.request_type, c.is_forced,
+    json_build_object(${FACT_MEMBERS})::text as facts
 )${more}
 select sender.pin_state, sender.device_id, sender.enrollment_state, sender.is_same_device,
   reported.id as reported_id, reported.request_type as reported_type, reported.needs_handling,
   sent.uuid as next_uuid, sent.payload as next_payload, sent.request_type as next_type,
   sent.payload_sha256 as next_sha256,
   case when p.sha256 <> all($8::bytea[]) then p.body end as next_body,
+  sent.payload_values as next_values,
+  case when sent.payload_values is not null then (
+    select jsonb_object_agg(s.id, jsonb_build_array(s.version, encode(s.sealed_value, 'base64')))
+    from jsonb_each(sent.payload_values -> 'values') e
+    join profile_secrets s
+      on s.id = case jsonb_typeof(e.value) when 'array' then (e.value ->> 0)::bigint end
+  ) end as next_secrets,
   sent.is_forced as next_forced, sent.facts as next_facts, next.exhausted
 from sender
 left join reported using (ord)

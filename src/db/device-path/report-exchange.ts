@@ -1,6 +1,5 @@
 import { type Database, runStatement } from '../connection/database.js';
 import { MicroBatcher } from '../connection/micro-batcher.js';
-import type { EligibilityFacts } from '../devices/device-repository.js';
 import type { PinState } from '../pki/identity-revocation.js';
 import { KnownPayloads, type PayloadSnapshot } from './known-payloads.js';
 import { EXCHANGE } from './report-exchange-sql.js';
@@ -34,16 +33,29 @@ export interface Caller {
   isSameDevice: boolean;
 }
 
+/** What a profile is rendered with. */
+export interface ProfileValues {
+  /** The PayloadUUID of the rendered profile. */
+  uuid: string;
+  /** By the names of variables: a text, or the id and version of a secret. */
+  values: Record<string, string | [id: number, version: number]>;
+  /** The secrets of those that are still there: version, and sealed value in base64. */
+  secrets: Record<string, [version: number, sealed: string]> | null;
+}
+
 /** A command to send, and the facts that its device must still fit. */
 export interface NextCommand {
   uuid: string;
   /** Its own payload, or the body that it shares with others: without its CommandUUID. */
   payload: Buffer;
   isShared: boolean;
+  /** Of a profile that is rendered for this device. */
+  values: ProfileValues | undefined;
   requestType: string;
   /** An admin queued it although the device does not fit. */
   isForced: boolean;
-  device: EligibilityFacts;
+  /** JSON text of the device's facts, the columns of `EligibilityFacts` without `id`. */
+  facts: string;
 }
 
 export interface ExchangeResult extends Caller {
@@ -67,9 +79,11 @@ interface ExchangeRow {
   next_payload: Buffer | null;
   next_sha256: Buffer | null;
   next_body: Buffer | null;
+  next_values: Omit<ProfileValues, 'secrets'> | null;
+  next_secrets: ProfileValues['secrets'];
   next_type: string | null;
   next_forced: boolean | null;
-  next_facts: EligibilityFacts | null;
+  next_facts: string | null;
   exhausted: boolean | null;
 }
 
@@ -183,9 +197,11 @@ function toResult(row: ExchangeRow, known: PayloadSnapshot): ExchangeResult {
 }
 
 function nextOf(row: ExchangeRow, known: PayloadSnapshot): NextCommand | null {
-  const { next_uuid: uuid, next_type: requestType, next_facts: device, next_sha256: sha256 } = row;
+  const { next_uuid: uuid, next_type: requestType, next_facts: facts, next_sha256: sha256 } = row;
   const payload = sha256 === null ? row.next_payload : known.bodyOf(sha256, row.next_body);
-  if (uuid === null || !payload || requestType === null || device === null) return null;
+  if (uuid === null || !payload || requestType === null || facts === null) return null;
   const isForced = row.next_forced === true;
-  return { uuid, payload, isShared: sha256 !== null, requestType, isForced, device };
+  const { next_values, next_secrets: secrets } = row;
+  const values = next_values === null ? undefined : { ...next_values, secrets };
+  return { uuid, payload, isShared: sha256 !== null, values, requestType, isForced, facts };
 }

@@ -41,6 +41,8 @@ export type CommandRow = Record<string, unknown> & {
   expires_at: Date | null;
   /** Null for a command whose payload is shared, which holds no secret. */
   payload: Buffer | null;
+  /** Not null of a profile that is rendered at delivery. */
+  payload_values: unknown;
 };
 
 /** The columns of a new row. */

@@ -97,7 +97,9 @@ const MOVES = [
   `insert into device_tags (device_id, tag_id)
    select :into, tag_id from device_tags where device_id = :from on conflict do nothing`,
   `insert into device_group_devices (device_group_id, device_id)
-   select device_group_id, :into from device_group_devices where device_id = :from
+   select m.device_group_id, :into
+   from device_group_devices m join device_groups g on g.id = m.device_group_id
+   where m.device_id = :from and g.kind = 'static'
    on conflict do nothing`,
   `update commands c set device_user_id = same.id
    from device_users old

@@ -9,19 +9,25 @@ export interface SetupProfile {
   fault: 'withheld' | 'unbuilt' | null;
 }
 
-/** Stores the profiles of a setup that has just begun or restarted. */
-export async function replaceSetupProfiles(
+const STORE = `
+insert into device_setup_profiles (device_setup_id, profile_id, command_id, fault)
+select s.id, i.profile_id, i.command_id,
+  case i.reason_code when 'serial_not_proved' then 'withheld' when 'unbuilt' then 'unbuilt' end
+from device_setups s
+join device_items i on i.device_id = s.device_id and i.enrollment_number = s.enrollment_number
+join profiles p on p.id = i.profile_id
+where s.id = :setup and i.state <> 'removing'
+order by i.profile_id
+returning profile_id as "profileId", command_id as "commandId", fault`;
+
+/** Stores the profiles of a setup that has just begun or restarted: the items of its device. */
+export async function storeSetupProfiles(
   trx: Knex.Transaction,
-  device_setup_id: number,
-  profiles: SetupProfile[],
-): Promise<void> {
-  await trx('device_setup_profiles').where({ device_setup_id }).delete();
-  if (profiles.length === 0) return;
-  await trx('device_setup_profiles').insert(
-    profiles.map(({ profileId: profile_id, commandId: command_id, fault }) => {
-      return { device_setup_id, profile_id, command_id, fault };
-    }),
-  );
+  setup: number,
+): Promise<SetupProfile[]> {
+  await trx('device_setup_profiles').where({ device_setup_id: setup }).delete();
+  const { rows } = await trx.raw<{ rows: SetupProfile[] }>(STORE, { setup });
+  return rows;
 }
 
 /** A profile that the setup finally failed to install. */

@@ -80,26 +80,6 @@ export async function findUnbegunSetups(knex: Knex, limit: number): Promise<numb
     .pluck('d.id');
 }
 
-const ASSIGNED = `
-select p.id from profiles p
-where exists (select from profile_tags t join device_tags d using (tag_id)
-      where t.profile_id = p.id and d.device_id = :deviceId)
-    or exists (select from profile_device_groups g join device_group_devices d
-      using (device_group_id) where g.profile_id = p.id and d.device_id = :deviceId)
-order by p.id`;
-
-/**
- * The profiles assigned to the device by its tags and groups, whatever their scope: most files of scope
- * User only omit PayloadScope, and the device channel installs them for the system.
- */
-export async function findAssignedProfiles(
-  trx: Knex.Transaction,
-  deviceId: number,
-): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ASSIGNED, { deviceId });
-  return rows.map(({ id }) => id);
-}
-
 // Locks the device first, as the handling of a report and the begin of a setup do.
 const CLAIM = `
 with due as (

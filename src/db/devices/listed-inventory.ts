@@ -97,6 +97,17 @@ export async function replaceListed(
   }
 }
 
+/** Devices whose lists are known from now on, even if they are empty. Writes each device once. */
+export async function markApplicationsListed(
+  trx: Knex.Transaction,
+  deviceIds: readonly number[],
+): Promise<void> {
+  if (deviceIds.length === 0) return;
+  const text = `update devices set applications_listed = true
+    where id = any(?::bigint[]) and applications_listed is not true`;
+  await trx.raw(text, [[...deviceIds]]);
+}
+
 /** Lists whose rows fit one statement; a longer list is alone. */
 function inChunks<List extends Listed>(lists: readonly List[]): List[][] {
   const chunks: List[][] = [];

@@ -35,6 +35,8 @@ export interface ProfileVersionRecord {
   sealed_original: Buffer;
   sealed_content: Buffer;
   warnings: { pointer: string; detail: string }[];
+  variables: string[];
+  is_rendered: boolean;
   uploaded_by: string;
 }
 
@@ -170,4 +172,15 @@ export async function readSealedContent(
     content: row.sealed_content,
     payloads: payloads.map(({ sealed_content }) => sealed_content),
   };
+}
+
+/** Those of the names that a profile secret has. */
+export async function listSecretNames(
+  trx: Knex.Transaction,
+  names: readonly string[],
+): Promise<Set<string>> {
+  const rows = await trx('profile_secrets')
+    .whereRaw('name = any(?::text[])', [[...names]])
+    .select<{ name: string }[]>('name');
+  return new Set(rows.map(({ name }) => name));
 }

@@ -76,3 +76,9 @@ export function removeUnusedPayloads(db: Database, limit: number): Promise<numbe
     return rowCount;
   });
 }
+
+/** Whether the payload is stored; locked as by storeSharedPayloads if so. */
+export async function lockSharedPayload(trx: Knex.Transaction, sha256: Buffer): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: unknown[] }>(LOCK, [[sha256]]);
+  return rows.length > 0;
+}

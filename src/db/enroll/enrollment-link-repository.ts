@@ -139,3 +139,8 @@ export async function findByName(
   );
   return new Map(rows.map(({ id, asked }) => [asked, id]));
 }
+
+/** Whether a rule decides about the members of this group. */
+export async function isSmartGroup(knex: Knex, id: number): Promise<boolean> {
+  return (await knex('device_groups').where({ id, kind: 'smart' }).first('id')) !== undefined;
+}

@@ -32,6 +32,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     "'device_users/' || t.device_id || '/' || t.user_key || '/push'",
   ),
   column('commands', 'payload', "'commands/' || t.uuid || '/payload'"),
+  column('command_payloads', 'body', "'command_payloads'"),
   column('commands', 'result', "'commands/' || t.uuid || '/result'"),
   column('unknown_reports', 'sealed_report', "'unknown_reports/' || t.device_id"),
   column('profile_versions', 'sealed_original', `${VERSION} || '/original'`),
@@ -41,6 +42,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     'sealed_content',
     `${VERSION_OF_PAYLOAD} || '/payloads/' || t.position`,
   ),
+  column('profile_secrets', 'sealed_value', "'profile_secrets/' || t.id"),
   ...['consumer_secret', 'access_secret', 'auth_session_token'].map((name) =>
     column('dep_accounts', `sealed_${name}`, `'dep_accounts/' || t.id || '/${name}'`),
   ),

@@ -25,29 +25,39 @@ export interface PushFailure {
 const BEAT = `
 with beat as (
   insert into server_processes (id, role, hostname, pid, version, worker_pool, push_trouble,
-    push_trouble_since, reads_shared_payloads)
-  values ($1, $2, $3, $4, $5, $6, $7, $8, true)
+    push_trouble_since, reads_shared_payloads, reads_sealed_payloads)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, true, true)
   on conflict (id) do update set seen_at = clock_timestamp(), worker_pool = excluded.worker_pool,
     push_trouble = excluded.push_trouble, push_trouble_since = excluded.push_trouble_since
 )
 select not exists (
   select from server_processes
   where not reads_shared_payloads and seen_at > clock_timestamp() - interval '1 minute'
-) as all_read_shared_payloads`;
+) as all_read_shared_payloads, not exists (
+  select from server_processes
+  where not reads_sealed_payloads and seen_at > clock_timestamp() - interval '1 minute'
+) as all_read_sealed_payloads`;
 
-/**
- * Writes the heartbeat of this process. Returns whether all processes can send shared payloads: one of
- * a former version, in an upgrade, can not.
- */
+/** What all processes can send: one of a former version, in an upgrade, can not. */
+export interface SharedFeatures {
+  allReadSharedPayloads: boolean;
+  /** Shared payloads with secrets, too. */
+  allReadSealedPayloads: boolean;
+}
+
+/** Writes the heartbeat of this process. */
 export async function recordBeat(
   { background }: Database,
   process: ServerProcess,
-): Promise<boolean> {
+): Promise<SharedFeatures> {
   const { id, role, hostname, pid, version, workerPool, pushFailure } = process;
   const failure = [pushFailure?.why ?? null, pushFailure?.since ?? null];
   const values = [id, role, hostname, pid, version, workerPool, ...failure];
-  const { rows } = await background.query<{ all_read_shared_payloads: boolean }>(BEAT, values);
-  return rows[0]?.all_read_shared_payloads === true;
+  const { rows } = await background.query<Record<string, boolean>>(BEAT, values);
+  return {
+    allReadSharedPayloads: rows[0]?.all_read_shared_payloads === true,
+    allReadSealedPayloads: rows[0]?.all_read_sealed_payloads === true,
+  };
 }
 
 export async function removeProcess({ background }: Database, id: string): Promise<void> {

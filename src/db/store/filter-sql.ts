@@ -76,6 +76,8 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
     }
     case 'null':
       return { text: `${reference(node.column, depth)} is null`, bindings: [] };
+    case 'age':
+      return ageSql(node, depth);
     default:
       return valueSql(node, depth);
   }
@@ -164,6 +166,11 @@ function timeSql(
     le: next('<'),
   };
   return conditions[op];
+}
+
+function ageSql({ column, op, hours }: NodeOf<'age'>, depth: number): Sql {
+  const border = `now() - ?::integer * interval '1 hour'`;
+  return { text: `${reference(column, depth)} ${COMPARISONS[op]} ${border}`, bindings: [hours] };
 }
 
 const ANYTHING = '%';

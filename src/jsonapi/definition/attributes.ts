@@ -119,6 +119,11 @@ export function textList(
   return attribute('json', storableJson(z.array(item).max(max)), rest);
 }
 
+/** A JSON array of objects. */
+export function objectList(options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(z.array(z.record(z.string(), z.json()))), options);
+}
+
 export function oneOf(values: readonly string[], options: AttributeOptions = {}): Attribute {
   return attribute('enum', z.enum([...values]), { ...options, values });
 }
@@ -169,6 +174,11 @@ function parsed<T>(format: string, parse: (text: string) => T | undefined, what:
 /** Any JSON value. It can be neither filtered nor sorted by. */
 export function json(options: AttributeOptions = {}): Attribute {
   return attribute('json', storableJson(z.json()), options);
+}
+
+/** JSON of a form of its own. */
+export function jsonOf(schema: ZodType, options: AttributeOptions = {}): Attribute {
+  return attribute('json', storableJson(schema), options);
 }
 
 /** A JSON object. */

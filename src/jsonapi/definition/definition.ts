@@ -1,3 +1,4 @@
+import type { ErrorDetail } from '../../errors.js';
 import {
   type Actor,
   higherRole,
@@ -98,6 +99,11 @@ export type Relationship<S = unknown> = ToOne | ToMany<S>;
 
 /** Replaces the plain SQL of a resource. An error rolls the whole write back. */
 export interface ResourceOperations<S> {
+  /**
+   * What `create` would refuse of the attributes, to report beside the faults of a document. A value
+   * that has a fault already is undefined.
+   */
+  faults?(attributes: WriteInput['attributes'], services: S): ErrorDetail[];
   create?(operation: CreateOperation<S>): Promise<WriteResult>;
   /**
    * What `create` would store, if one statement can: its document has no `meta`, and its input no
@@ -131,6 +137,11 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   /** Below /api/v1, with the leading slash. */
   path: string;
   relationships: Record<string, Relationship<S>>;
+  /**
+   * Polymorphic relationships: the name, and the to-one relationships, each of another type, of which at
+   * most one is set. Documents show both; a create may name either.
+   */
+  unions?: Record<string, string[]>;
   access: Access;
   /** A create needs a value of at least one of these attributes. */
   requiresOneOf?: string[] | undefined;
@@ -161,7 +172,11 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
 
 /** Returns the definition after checks that types can't express. Throws Error at start. */
 export function defineResource<S>(definition: ResourceDefinition<S>): ResourceDefinition<S> {
-  const names = [...Object.keys(definition.attributes), ...Object.keys(definition.relationships)];
+  const names = [
+    ...Object.keys(definition.attributes),
+    ...Object.keys(definition.relationships),
+    ...Object.keys(definition.unions ?? {}),
+  ];
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined) throw new Error(`${definition.type} has two fields ${duplicate}`);
   // Two underscores separate relationship and attribute in filters.

@@ -4,6 +4,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
+import { setPart } from '../definition/unions.js';
 import { formatTimestamp } from '../definition/values.js';
 import type { Row } from '../store.js';
 import type { Projection } from './projection.js';
@@ -36,7 +37,8 @@ export interface ResourceObject extends Identifier {
 }
 
 export interface Document {
-  data: ResourceObject | ResourceObject[] | Identifier | Identifier[] | null;
+  /** Absent from a document of `meta` alone. */
+  data?: ResourceObject | ResourceObject[] | Identifier | Identifier[] | null;
   included?: ResourceObject[];
   links: Links;
   meta?: Record<string, unknown>;
@@ -64,7 +66,7 @@ export function resourcePath(basePath: string, definition: ResourceDefinition, i
 
 /** A resource object. Six times as fast as the serializer libraries, and ids stay numbers. */
 export function serialize(row: Row, options: SerializeOptions): ResourceObject {
-  const { definition, relationships } = options.projection;
+  const { definition, relationships, unions } = options.projection;
   const self = resourcePath(options.basePath, definition, row.id);
   const resource: ResourceObject = {
     type: definition.type,
@@ -72,9 +74,14 @@ export function serialize(row: Row, options: SerializeOptions): ResourceObject {
     attributes: attributesOf(row, options),
     links: { self },
   };
-  if (relationships.length === 0) return resource;
+  if (relationships.length + unions.length === 0) return resource;
   resource.relationships = {};
   for (const [name, relation] of relationships) {
+    resource.relationships[name] = relationshipObject({ name, relation, row, self }, options);
+  }
+  for (const [name, parts] of unions) {
+    const relation = setPart(parts, row) ?? parts[0]?.[1];
+    if (relation === undefined) continue;
     resource.relationships[name] = relationshipObject({ name, relation, row, self }, options);
   }
   return resource;

@@ -5,6 +5,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
+import { unionParts } from '../definition/unions.js';
 
 /** One step of the paths in `include`, from some resource over a relationship. */
 export interface IncludeStep {
@@ -29,6 +30,15 @@ export function includeTree(
   for (const path of paths) {
     let [from, branch] = [definition, tree];
     for (const name of path.split('.')) {
+      const parts = unionParts(from, name);
+      // The last of its path: what follows would differ by the type.
+      if (parts !== undefined) {
+        for (const [part] of parts) {
+          const step = branch.get(part) ?? stepFrom(from, part, registry);
+          if (step !== undefined) branch.set(part, step);
+        }
+        break;
+      }
       const step = branch.get(name) ?? stepFrom(from, name, registry);
       if (step === undefined) break;
       branch.set(name, step);

@@ -6,6 +6,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
+import { type UnionPart, unionParts } from '../definition/unions.js';
 import type { Row } from '../store.js';
 
 /** Which fields of a type a document shows, and the columns they need. */
@@ -13,6 +14,7 @@ export interface Projection {
   definition: ResourceDefinition;
   attributes: [name: string, attribute: Attribute][];
   relationships: [name: string, relation: Relationship][];
+  unions: [name: string, parts: UnionPart[]][];
   columns: string[];
   /** The actor that reads the document. */
   actor: Actor;
@@ -56,13 +58,29 @@ function select(definition: ResourceDefinition, options: ProjectionOptions): Sho
     return fields ? fields.has(name) : detail || !attribute.heavy;
   });
   // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
-  const relationships = Object.entries(definition.relationships).filter(([name, relation]) => {
-    const { access } = relatedDefinition(reader.registry, relation);
-    if (!hasRole(reader.actor, access.read)) return false;
+  const relationships = Object.entries(definition.relationships).filter(([name]) => {
+    if (!isReadableLink(definition, name, reader)) return false;
     return !fields || fields.has(name) || include.includes(name);
   });
-  const columns = columnsOf(attributes, relationships);
-  return { definition, attributes, relationships, columns };
+  const unions = Object.keys(definition.unions ?? {}).flatMap((name): Shown['unions'] => {
+    if (fields && !fields.has(name) && !include.includes(name)) return [];
+    const parts = unionParts(definition, name) ?? [];
+    return [[name, parts.filter(([part]) => isReadableLink(definition, part, reader))]];
+  });
+  const parts = unions.flatMap(([, known]) => known);
+  const columns = columnsOf(attributes, [...relationships, ...parts]);
+  return { definition, attributes, relationships, unions, columns };
+}
+
+function isReadableLink(
+  { relationships }: ResourceDefinition,
+  name: string,
+  { registry, actor }: QueryContext,
+): boolean {
+  const relation = relationships[name];
+  return (
+    relation !== undefined && hasRole(actor, relatedDefinition(registry, relation).access.read)
+  );
 }
 
 /** Lets the definition prepare the rows of a document before they are serialized. */

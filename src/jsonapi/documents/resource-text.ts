@@ -1,6 +1,7 @@
 import type { Attribute } from '../definition/attributes.js';
 import { relatedDefinition } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
+import { setPart } from '../definition/unions.js';
 import { formatTimestamp } from '../definition/values.js';
 import type { Row } from '../store.js';
 import { type ColumnTexts, columnTextsOf } from './column-texts.js';
@@ -119,8 +120,8 @@ function relationshipTexts({ relationships }: Projection): RelationshipTexts[] {
 }
 
 function relationshipsText(row: Row, self: string, options: SerializeOptions): string {
-  const { relationships } = options.projection;
-  if (relationships.length === 0) return '';
+  const { relationships, unions } = options.projection;
+  if (relationships.length + unions.length === 0) return '';
   const texts = relationshipTexts(options.projection);
   let text = ',"relationships":{';
   for (let index = 0; index < texts.length; index += 1) {
@@ -129,6 +130,12 @@ function relationshipsText(row: Row, self: string, options: SerializeOptions): s
     text += known.label + self + known.self;
     if (relation.kind === 'toOne') text += `${toOneText(row, relation, options)}}`;
     else text += `,"related":"${self}${known.related}${linkageText(name, row, options)}}`;
+  }
+  for (const [index, [name, parts]] of unions.entries()) {
+    const isFirst = index === 0 && relationships.length === 0;
+    text += `${isFirst ? '' : ','}"${name}":{"links":{"self":"${self}/relationships/${name}"`;
+    const relation = setPart(parts, row);
+    text += relation ? `${toOneText(row, relation, options)}}` : '},"data":null}';
   }
   return `${text}}`;
 }

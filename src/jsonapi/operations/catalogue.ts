@@ -1,4 +1,4 @@
-import { notFound } from '../../errors.js';
+import { AppError, knownNames } from '../../errors.js';
 import type { Actor } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
 import { JSONAPI, type ResourceObject, serialize } from '../documents/document.js';
@@ -8,6 +8,9 @@ import type { Answer } from '../handler.js';
 import { listArray } from '../query/array-list.js';
 import { parseCollectionQuery, parseDocumentQuery } from '../query/query.js';
 import type { Row } from '../store.js';
+
+/** Of a name that a message repeats. */
+const LONGEST_NAME = 80;
 
 /** Resources that are in memory, with the name that `namedBy` says for their id. */
 export interface Catalogue {
@@ -55,11 +58,17 @@ export function catalogueItem(
   const reader = readerOf(catalogue, request);
   const query = parseDocumentQuery(withoutOwn(request), definition, reader);
   const row = rows.find((one) => one[definition.namedBy] === name);
-  if (row === undefined) throw notFound(`${definition.type} ${name.slice(0, 80)}`);
+  if (row === undefined) throw unknownName(catalogue, name.slice(0, LONGEST_NAME));
   const fields = query.fields.get(definition.type);
   const projection = project(definition, { fields, detail: true, reader });
   const data = resourceOf(row, { projection, catalogue, request });
   return answer({ data, links: { self: withQuery(data.links.self, params) }, jsonapi: JSONAPI });
+}
+
+function unknownName({ definition, rows }: Catalogue, name: string): AppError {
+  const known = rows.map((row) => String(row[definition.namedBy]));
+  const message = `${definition.type} "${name}" does not exist; ${knownNames(name, known)}`;
+  return new AppError('not_found', 404, message);
 }
 
 function readerOf({ definition }: Catalogue, { actor }: CatalogueRequest) {

@@ -2,13 +2,13 @@ import { AppError } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
 import type { Answer, ApiContext, Handler } from '../handler.js';
-import { performWrite } from '../requests/idempotency.js';
+import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
 import { changeColumns, changesOf, columnsOf, linkChanges } from './changes.js';
 import { createAtOnce } from './create-at-once.js';
 import { auditOfCreate, type Creation, createdAnswer, readCreation } from './creation.js';
 import { itemContent } from './item.js';
 import type { CollectionPlace, ScopeOf } from './list.js';
-import { replaceLinks } from './relate.js';
+import { addLinks, replaceLinks } from './relate.js';
 import { requireValid } from './related-check.js';
 
 /**
@@ -19,11 +19,12 @@ export function createHandler(
   definition: ResourceDefinition,
   place: CollectionPlace = {},
 ): Handler {
-  return async (api, request) => {
-    const creation = readCreation(api, request, { definition, place });
+  return async (api, given) => {
+    const confirmed = takeConfirmation(given);
+    const creation = readCreation(api, confirmed.request, { definition, place });
     const answer = await createAtOnce(api, creation);
     const work = (trx: Transaction) => createIn(api, trx, creation);
-    return answer ?? performWrite(api.store, { ...request, work });
+    return answer ?? performConfirmed(api, confirmed, work);
   };
 }
 
@@ -70,11 +71,12 @@ async function create(api: ApiContext, trx: Transaction, creating: Creating): Pr
 }
 
 async function linkToParent(
-  { store }: ApiContext,
+  api: ApiContext,
   trx: Transaction,
-  { scopeOf, request, id, definition }: Creating & { scopeOf: ScopeOf; id: number },
+  { scopeOf, request, id }: Creating & { scopeOf: ScopeOf; id: number },
 ): Promise<void> {
-  const { relation } = scopeOf;
+  const { relation, parent } = scopeOf;
   if ('foreignKey' in relation.via) return;
-  await store.link(trx, { relation, shape: definition, id: request.id, relatedIds: [id] });
+  const owner = { definition: parent, trx, context: request.context, id: request.id };
+  await addLinks(api, owner, { relation, relatedIds: [id], at: '' });
 }

@@ -29,6 +29,10 @@ export function readCreation(
   const query = readWriteQuery(api, request, { definition, flags: createFlagsOf(definition) });
   const body = definition.adaptCreate?.(request.body) ?? request.body;
   const parsed = parseCreate(body, definition, fixedByPath(definition, place, request));
+  const { input, faults } = parsed;
+  if (faults.length > 0) {
+    faults.push(...(definition.operations?.faults?.(input.attributes, api.services) ?? []));
+  }
   return { definition, scopeOf: place.scopeOf, request, query, body, parsed };
 }
 

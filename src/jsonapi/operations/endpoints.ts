@@ -8,11 +8,12 @@ import {
   type ToMany,
 } from '../definition/definition.js';
 import type { ToOne } from '../definition/shape.js';
+import { unionParts } from '../definition/unions.js';
 import type { Handler, WriteHandler } from '../handler.js';
-import { performWrite } from '../requests/idempotency.js';
+import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
 import { createHandler } from './create.js';
 import { itemHandler } from './item.js';
-import { linkageHandler, type RelationshipPlace } from './linkage.js';
+import { linkageHandler, type RelationshipPlace, unionHandler } from './linkage.js';
 import { type CollectionPlace, listHandler } from './list.js';
 import { changeLinkHandler, changeLinksHandler } from './relationships.js';
 import { deleteHandler, updateHandler } from './update.js';
@@ -38,6 +39,7 @@ export function routesOf(registry: Registry): Route[] {
     ...(definition.views ?? []).map((view) => collectionRoute(view.path, definition, { view })),
     itemRoute(definition),
     ...relationshipRoutes(definition, registry),
+    ...unionRoutes(definition, registry),
   ]);
 }
 
@@ -56,8 +58,8 @@ function creates(role: Role | null, method: Method, handler: Handler): Route['me
 
 function inOneTransaction(handler: WriteHandler): Handler {
   return async (api, request) => {
-    const work = handler(api, request);
-    return performWrite(api.store, { ...request, work });
+    const confirmed = takeConfirmation(request);
+    return performConfirmed(api, confirmed, handler(api, confirmed.request));
   };
 }
 
@@ -96,6 +98,19 @@ function relationshipRoutes(definition: ResourceDefinition, registry: Registry):
     const many = { ...place, relation };
     const methods = { ...get, ...linkChanges(many, registry) };
     return [{ path, methods }, scopedRoute(many, registry)];
+  });
+}
+
+/** A union is read by its path; it is set when its owner is created. */
+function unionRoutes(definition: ResourceDefinition, registry: Registry): Route[] {
+  return Object.keys(definition.unions ?? {}).map((name) => {
+    const parts = unionParts(definition, name) ?? [];
+    const roles = parts.map(([, relation]) =>
+      roleToSeeLinks(registry, { definition, name, relation }),
+    );
+    const role = roles.reduce(higherRole, definition.access.read);
+    const path = `${definition.path}/{id}/relationships/${name}`;
+    return { path, methods: { GET: reads(role, unionHandler({ definition, name, parts })) } };
   });
 }
 

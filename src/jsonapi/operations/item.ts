@@ -147,8 +147,8 @@ function metaOf({ alwaysArray }: ResourceDefinition, meta?: Record<string, unkno
 }
 
 /**
- * The document of resources that an action has just created, with heavy attributes: one resource for a
- * number, a list for an array. At most two statements.
+ * The document of resources that an action shows, with heavy attributes: one resource for a number,
+ * AppError 404 without it; a list for an array. At most two statements.
  */
 export async function resourcesDocument(
   api: ApiContext,
@@ -168,10 +168,11 @@ export async function resourcesDocument(
   await prepareRows(projection, rows, services);
   const data = rows.map((row) => serialize(row, { projection, basePath, registry, services }));
   const [first] = data;
-  if (Array.isArray(ids) || first === undefined) {
+  if (Array.isArray(ids)) {
     const meta = { count: data.length };
     return { data, links: { self: `${basePath}${definition.path}` }, meta, jsonapi: JSONAPI };
   }
+  if (first === undefined) throw notFound(`${type} ${ids}`);
   return {
     data: definition.alwaysArray ? [first] : first,
     links: { self: first.links.self ?? null },
@@ -183,7 +184,7 @@ export async function resourcesDocument(
 /** The attributes of a document's resources, each with its id. */
 export function attributesIn({ data }: Document): Record<string, unknown>[] {
   return [data].flat().flatMap((resource) => {
-    if (resource === null) return [];
+    if (resource === null || resource === undefined) return [];
     return [{ id: resource.id, ...('attributes' in resource && resource.attributes) }];
   });
 }

@@ -7,6 +7,7 @@ import {
   type ToMany,
 } from '../definition/definition.js';
 import { MAX_IDENTIFIERS } from '../definition/identifiers.js';
+import { setPart, type UnionPart } from '../definition/unions.js';
 import { type Document, JSONAPI, type Links, resourcePath } from '../documents/document.js';
 import { withQuery } from '../documents/links.js';
 import { type ApiContext, callerOf, type Handler } from '../handler.js';
@@ -39,6 +40,33 @@ export function linkageHandler(place: RelationshipPlace): Handler {
     const caller = callerOf(request);
     const document = await linkageDocument(api, place, { id, trx: null, caller, paged });
     return { status: 200, document };
+  };
+}
+
+export interface UnionPlace {
+  definition: ResourceDefinition;
+  name: string;
+  parts: UnionPart[];
+}
+
+/** GET …/relationships/{name} of a union. */
+export function unionHandler({ definition, name, parts }: UnionPlace): Handler {
+  return async (api, { query, id }) => {
+    refuseParameters(query);
+    const columns = parts.map(([, { column }]) => column);
+    const row = await api.store.find(null, { shape: definition, id, columns });
+    if (row === undefined) throw notFound(`${definition.type} ${id}`);
+    const relation = setPart(parts, row);
+    if (relation !== undefined) {
+      const document = await linkageDocument(
+        api,
+        { definition, name, relation },
+        { id, trx: null },
+      );
+      return { status: 200, document };
+    }
+    const self = `${resourcePath(api.basePath, definition, id)}/relationships/${name}`;
+    return { status: 200, document: { links: { self }, data: null, jsonapi: JSONAPI } };
   };
 }
 

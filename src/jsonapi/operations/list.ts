@@ -1,4 +1,4 @@
-import type { ResourceDefinition, View } from '../definition/definition.js';
+import type { ResourceDefinition, ToMany, View } from '../definition/definition.js';
 import { JSONAPI } from '../documents/document.js';
 import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
@@ -11,7 +11,10 @@ import { parseCollectionQuery } from '../query/query.js';
 import type { ListResult, Scope } from '../store.js';
 
 /** The parent and relationship of a collection below a resource. */
-export type ScopeOf = Omit<Scope, 'id'>;
+export interface ScopeOf extends Omit<Scope, 'id'> {
+  parent: ResourceDefinition;
+  relation: ToMany;
+}
 
 /** Restricts a collection's rows besides the client's filter. */
 export interface CollectionPlace {

@@ -99,7 +99,7 @@ function requireRole(
 /** The resources that a document's relationships name; 0 stands for a malformed identifier. */
 function relatedIn(
   { registry }: ApiContext,
-  { relationships }: ResourceDefinition,
+  definition: ResourceDefinition,
   { input: { toOne, toMany }, body }: { input: WriteInput; body: unknown },
 ): NamedResources[] {
   const named = [
@@ -107,14 +107,22 @@ function relatedIn(
     ...Object.entries(toMany),
   ];
   return named.flatMap(([name, given]) => {
-    const relation = relationships[name];
+    const relation = definition.relationships[name];
     const ids = given.filter((id) => id > 0);
     if (relation === undefined || ids.length === 0) return [];
-    const at = pointer('data', 'relationships', name, 'data');
-    const data = sentLinkage(body, name);
+    const sentAs = sentName(definition, name, body);
+    const at = pointer('data', 'relationships', sentAs, 'data');
+    const data = sentLinkage(body, sentAs);
     const willChange = changesRelated(relation);
     return [{ shape: relatedDefinition(registry, relation), ids, willChange, data, at }];
   });
+}
+
+/** The name of the relationship in the document: its own, or that of its union. */
+function sentName({ unions = {} }: ResourceDefinition, name: string, body: unknown): string {
+  if (sentLinkage(body, name) !== undefined) return name;
+  const union = Object.entries(unions).find(([, parts]) => parts.includes(name));
+  return union?.[0] ?? name;
 }
 
 function sentLinkage(body: unknown, name: string): unknown {

@@ -15,6 +15,8 @@ export function matchesRow(row: Row, node: FilterNode): boolean {
       return !matchesRow(row, node.node);
     case 'null':
       return isMissing(row[node.column.name] as Value);
+    case 'age':
+      throw new Error('rows in memory have no times');
     case 'related':
       throw new Error('rows in memory have no relationships');
     default:

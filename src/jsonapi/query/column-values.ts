@@ -26,7 +26,7 @@ const EXPECTED: Record<Column['kind'], string> = {
   integer: 'a whole number',
   number: 'a number',
   boolean: 'true or false',
-  timestamp: 'an ISO 8601 time with offset, or a date',
+  timestamp: 'an ISO 8601 time with offset, a date, or a duration such as P30D',
   uuid: 'a UUID',
 };
 
@@ -57,6 +57,18 @@ export function isText({ kind }: Column): boolean {
 /** `value` converted to the column's type; undefined if it is of another type. */
 export function readValue(column: Column, value: unknown): Scalar | undefined {
   return READERS[column.kind](value);
+}
+
+const DURATION = /^P(?=.)(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(\d{1,5})H)?$/;
+const TEN_YEARS = 10 * 366 * 24;
+
+/** The hours of an ISO 8601 duration in weeks, days and hours, from 1 hour to 10 years. */
+export function readHours(value: unknown): number | undefined {
+  const match = typeof value === 'string' ? DURATION.exec(value) : null;
+  if (match === null) return undefined;
+  const [weeks = 0, days = 0, hours = 0] = match.slice(1).map((part) => Number(part ?? 0));
+  const total = (weeks * 7 + days) * 24 + hours;
+  return total >= 1 && total <= TEN_YEARS ? total : undefined;
 }
 
 /** The column's type, for error messages. */

@@ -38,7 +38,8 @@ export function parseCursor(parameter: string, value: string, place: CursorPlace
   const { type } = place.definition;
   throw invalidParameter(
     parameter,
-    `${parameter} is no cursor of ${type} in this order: take it from a link of a page with the same sort`,
+    `${parameter} is no cursor of ${type} in this order: take it from links.next or links.prev of a ` +
+      'page with the same sort, or leave it empty to start',
   );
 }
 

@@ -7,6 +7,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
+import { unionParts } from '../definition/unions.js';
 import type { SortField } from '../store.js';
 import { invalidParameter } from './parameters.js';
 
@@ -80,7 +81,9 @@ function checkPath(
 ): void {
   const { registry, actor } = context;
   let from = definition;
-  for (const name of path.split('.')) {
+  for (const [index, name] of path.split('.').entries()) {
+    const parts = unionParts(from, name);
+    if (parts !== undefined && path.split('.').length === index + 1) return;
     const relation = member(from.relationships, name);
     if (!relation) {
       const known = knownNames(name, includableNames(from, context));
@@ -94,11 +97,15 @@ function checkPath(
   }
 }
 
-function includableNames({ relationships }: ResourceDefinition, context: QueryContext): string[] {
+function includableNames(
+  { relationships, unions = {} }: ResourceDefinition,
+  context: QueryContext,
+): string[] {
   const { registry, actor } = context;
-  return Object.entries(relationships).flatMap(([name, relation]) =>
+  const names = Object.entries(relationships).flatMap(([name, relation]) =>
     hasRole(actor, relatedDefinition(registry, relation).access.read) ? [name] : [],
   );
+  return [...names, ...Object.keys(unions)];
 }
 
 /** `fields[type]=a,b`: attributes and relationships of one type. */
@@ -116,14 +123,18 @@ export function parseFields(
   const fields = names(parameter, value);
   const unknown = fields.find((name) => !isVisible(definition, name));
   if (unknown === undefined) return [type, new Set(fields)];
-  const { attributes, relationships } = definition;
-  const all = [...Object.keys(attributes), ...Object.keys(relationships)];
+  const { attributes, relationships, unions = {} } = definition;
+  const all = [attributes, relationships, unions].flatMap((fields) => Object.keys(fields));
   const known = all.filter((name) => isVisible(definition, name));
   const message = `${type} has no field "${unknown}"; ${knownNames(unknown, known)}`;
   throw invalidParameter(parameter, message);
 }
 
-function isVisible({ attributes, relationships }: ResourceDefinition, name: string): boolean {
+function isVisible(
+  { attributes, relationships, unions = {} }: ResourceDefinition,
+  name: string,
+): boolean {
   const attribute = member(attributes, name);
-  return attribute ? attribute.writeOnly !== true : Object.hasOwn(relationships, name);
+  if (attribute) return attribute.writeOnly !== true;
+  return Object.hasOwn(relationships, name) || Object.hasOwn(unions, name);
 }

@@ -10,6 +10,9 @@ export const IDENTITIES = ['is', 'is_', 'isnot'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 export type TextOperator = (typeof PATTERNS)[number] | (typeof TEXT_PARTS)[number];
 
+/** Of a time with one that lies a duration back: `lt` is older, `gt` younger. */
+export type AgeComparison = Exclude<Comparison, 'eq' | 'ne'>;
+
 export type Scalar = string | number | boolean | Date;
 
 export interface Column {
@@ -20,11 +23,15 @@ export interface Column {
   ignoreCase: boolean;
 }
 
-/** A filter whose names and values were validated against the definitions. */
+/**
+ * A filter whose names and values were validated against the definitions. A comparison by `is` is an
+ * identity: its result is never unknown.
+ */
 export type FilterNode =
   | { kind: 'and' | 'or'; nodes: FilterNode[] }
   | { kind: 'not'; node: FilterNode }
-  | { kind: 'compare'; column: Column; op: Comparison; value: Scalar }
+  | { kind: 'compare'; column: Column; op: Comparison; value: Scalar; isIdentity?: true }
+  | { kind: 'age'; column: Column; op: AgeComparison; hours: number }
   | { kind: 'columns'; column: Column; op: Comparison; other: Column }
   | { kind: 'text'; column: Column; op: TextOperator; value: string }
   | { kind: 'in'; column: Column; values: Scalar[] }

@@ -1,4 +1,5 @@
-import { expectedOf, isText, readValue } from './column-values.js';
+import { knownNames } from '../../errors.js';
+import { expectedOf, isText, readHours, readValue } from './column-values.js';
 import {
   COMPARISONS,
   type Column,
@@ -55,7 +56,8 @@ const LINK_OPERATORS = new Set<string>(['eq', 'ne', ...SETS, ...IDENTITIES]);
 export function parseValueRule(rule: ValueRule): FilterNode {
   const parse = PARSERS.get(rule.op);
   if (parse) return parse(rule);
-  throw invalidParameter(rule.parameter, `unknown operator "${rule.op}"`);
+  const known = knownNames(rule.op, [...PARSERS.keys()]);
+  throw invalidParameter(rule.parameter, `unknown operator "${rule.op}"; ${known}`);
 }
 
 /** A rule on the ids of a relationship. AppError 400 as parseValueRule. */
@@ -68,7 +70,10 @@ export function parseLinkRule(rule: ValueRule): FilterNode {
 /** A rule with "field": two columns of one resource compared. */
 export function parseFieldRule({ column, op, other, parameter }: FieldRule): FilterNode {
   const comparison = COMPARISONS.find((known) => known === op);
-  if (!comparison) throw invalidParameter(parameter, `"${op}" can't compare two fields`);
+  if (!comparison) {
+    const message = `"${op}" can't compare two fields; ${knownNames(op, COMPARISONS)}`;
+    throw invalidParameter(parameter, message);
+  }
   if (family(column) !== family(other)) {
     throw invalidParameter(
       parameter,
@@ -109,10 +114,20 @@ function read({ column, parameter, values }: ValueRule, value: unknown): Scalar 
 function compare(rule: ValueRule, op: Comparison): FilterNode {
   const { column, value, parameter } = rule;
   checkOrder(column, op, parameter);
+  const hours = column.kind === 'timestamp' ? readHours(value) : undefined;
+  if (hours !== undefined) return age(rule, op, hours);
   if (value !== null) return { kind: 'compare', column, op, value: read(rule, value) };
   if (op === 'eq') return { kind: 'null', column };
   if (op === 'ne') return { kind: 'not', node: { kind: 'null', column } };
   throw invalidParameter(parameter, `"${op}" can't compare with null`);
+}
+
+function age({ column, parameter }: ValueRule, op: Comparison, hours: number): FilterNode {
+  if (op !== 'eq' && op !== 'ne') return { kind: 'age', column, op, hours };
+  throw invalidParameter(
+    parameter,
+    `"${op}" can't compare with a duration; lt is older, gt younger`,
+  );
 }
 
 function text({ column, value, parameter }: ValueRule, op: TextOperator): FilterNode {
@@ -151,7 +166,7 @@ function is(rule: ValueRule): FilterNode {
   const { column, value, parameter } = rule;
   if (value === null) return { kind: 'null', column };
   if (typeof value === 'boolean' && column.kind === 'boolean') {
-    return { kind: 'compare', column, op: 'eq', value };
+    return { kind: 'compare', column, op: 'eq', value, isIdentity: true };
   }
   throw invalidParameter(parameter, `"${rule.op}" takes null, or true or false of a boolean`);
 }

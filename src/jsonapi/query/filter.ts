@@ -1,4 +1,4 @@
-import { knownNames } from '../../errors.js';
+import { AppError, knownNames } from '../../errors.js';
 import { hasRole } from '../context.js';
 import { isReadable } from '../definition/attributes.js';
 import {
@@ -28,6 +28,9 @@ interface Place {
   depth: number;
   /** `filter[name]=a,b`, where a comma may separate values. */
   isShort?: boolean;
+  /** Of a filter in a document, whose faults are all reported: where this rule stands. */
+  path?: string;
+  faults?: string[];
 }
 
 type Json = Record<string, unknown>;
@@ -45,9 +48,43 @@ export function parseFilter(
     return [parseLeaf({ name, op: 'eq', val: value }, { ...place, isShort: true })];
   }
   const rules = parseJson(value, parameter);
-  return Array.isArray(rules)
-    ? rules.map((rule) => parseRule(rule, place))
-    : [parseRule(rules, place)];
+  return parseRules(Array.isArray(rules) ? rules : [rules], place);
+}
+
+/** More of them help nobody. */
+const MOST_FAULTS = 20;
+
+/**
+ * Validates a filter that is a value of a document, as parseFilter does. Returns every fault with its
+ * place, which begins with `name`.
+ */
+export function parseStoredFilter(
+  { name, rules }: { name: string; rules: unknown },
+  definition: ResourceDefinition,
+  context: QueryContext,
+): { nodes: FilterNode[]; faults: string[] } {
+  const faults: string[] = [];
+  const counted = { ...context, rules: 0 };
+  const place: Place = { context: counted, definition, parameter: name, depth: 0 };
+  const all = Array.isArray(rules) ? rules : [rules];
+  const nodes = parseRules(all, { ...place, path: name, faults });
+  return { nodes, faults };
+}
+
+function parseRules(rules: unknown[], place: Place): FilterNode[] {
+  const { faults, path } = place;
+  if (faults === undefined) return rules.map((rule) => parseRule(rule, place));
+  return rules.flatMap((rule, index) => {
+    if (faults.length >= MOST_FAULTS) return [];
+    const inner = { ...place, path: `${path}[${index}]` };
+    try {
+      return [parseRule(rule, inner)];
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      faults.push(`${inner.path}: ${error.message}`);
+      return [];
+    }
+  });
 }
 
 function parseJson(text: string, parameter: string): unknown {
@@ -76,12 +113,16 @@ function deeper(place: Place): Place {
   throw invalidParameter(place.parameter, `a filter may nest ${MAX_DEPTH} levels deep`);
 }
 
+function at(place: Place, step: string): Place {
+  return place.path === undefined ? place : { ...place, path: `${place.path}.${step}` };
+}
+
 function parseCombination(kind: 'and' | 'or' | 'not', value: unknown, place: Place): FilterNode {
-  if (kind === 'not') return { kind, node: parseRule(value, place) };
+  if (kind === 'not') return { kind, node: parseRule(value, at(place, kind)) };
   if (!Array.isArray(value) || value.length === 0) {
     throw invalidParameter(place.parameter, `"${kind}" takes an array of rules`);
   }
-  return { kind, nodes: value.map((rule) => parseRule(rule, place)) };
+  return { kind, nodes: parseRules(value, at(place, kind)) };
 }
 
 function parseLeaf(rule: Json, place: Place): FilterNode {
@@ -212,7 +253,7 @@ function parseRelated(rule: Json, name: string, place: Place): FilterNode {
   } else if (rule.op !== 'any') {
     throw invalidParameter(place.parameter, `"${name}" takes the operator "any"`);
   }
-  return { kind: 'related', relation, shape, node: parseRule(rule.val, inside) };
+  return { kind: 'related', relation, shape, node: parseRule(rule.val, at(inside, 'val')) };
 }
 
 /** A relationship by the id of the related resource, as in `filter[device]=1`. */

@@ -97,7 +97,7 @@ function flagReaders(
 ): (name: string) => ParameterReader | undefined {
   const readFlag: ParameterReader = (value, name) => {
     if (value === 'true') flags.add(name);
-    else if (value !== 'false') throw invalidParameter(name, `${name} is true or false`);
+    else if (value !== 'false') throw invalidParameter(name, `${name} must be true or false`);
   };
   return (name) => (Object.hasOwn(known, name) ? readFlag : undefined);
 }

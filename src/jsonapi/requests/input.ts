@@ -2,6 +2,7 @@ import { AppError, type ErrorDetail, knownNames, validationError } from '../../e
 import type { Attribute } from '../definition/attributes.js';
 import { member, type ResourceDefinition, type WriteInput } from '../definition/definition.js';
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
+import { type UnionPart, unionParts } from '../definition/unions.js';
 import { parseId } from '../definition/values.js';
 import { pointer } from './pointers.js';
 import { notWritten, type Repeated } from './repeated-links.js';
@@ -22,6 +23,8 @@ export interface Parsed {
 
 /** The state of reading a document. */
 interface Reading extends Parsed {
+  /** The pointer of the linkage, where it is that of a union. */
+  at?: string | undefined;
   definition: ResourceDefinition;
   mode: Mode;
 }
@@ -200,9 +203,17 @@ function readValue(
 function readRelationship(name: string, value: unknown, reading: Reading): void {
   const { definition, faults } = reading;
   const at = pointer('data', 'relationships', name);
+  const parts = unionParts(definition, name);
+  if (parts !== undefined) {
+    readUnion(name, value, { parts, reading });
+    return;
+  }
   const relation = member(definition.relationships, name);
   if (relation === undefined) {
-    const known = hintOf(name, Object.keys(definition.relationships), faults);
+    const all = [definition.relationships, definition.unions ?? {}].flatMap((names) =>
+      Object.keys(names),
+    );
+    const known = hintOf(name, all, faults);
     const detail = `${definition.type} has no relationship "${name}"${known}`;
     faults.push({ detail, source: { pointer: at } });
     return;
@@ -216,10 +227,36 @@ function readRelationship(name: string, value: unknown, reading: Reading): void 
     return;
   }
   const { toOne, toMany } = isWritable ? reading.input : reading.repeated;
-  const place = { type: relation.type, at: `${at}/data`, faults };
+  const place = { type: relation.type, at: reading.at ?? `${at}/data`, faults };
   if (relation.kind === 'toMany') toMany[name] = readIdentifiers(data, place);
   else if (data === null && relation.required !== true) toOne[name] = null;
   else toOne[name] = readIdentifier(data, place);
+}
+
+/** A union: the relationship of the given type is set, and the others are cleared. */
+function readUnion(
+  name: string,
+  value: unknown,
+  { parts, reading }: { parts: UnionPart[]; reading: Reading },
+): void {
+  if (isObject(value) && value.data === undefined) return;
+  const data = isObject(value) ? value.data : value;
+  const type = isObject(data) ? data.type : undefined;
+  const [chosen] = parts.find(([, relation]) => relation.type === type) ?? [];
+  const at = pointer('data', 'relationships', name, 'data');
+  const types = parts.map(([, relation]) => `"${relation.type}"`).join(' or ');
+  if (typeof type === 'string' && chosen === undefined) {
+    const source = { pointer: `${at}/type` };
+    throw new AppError('wrong_type', 409, `the type here is ${types}`, { source });
+  }
+  if (data !== null && chosen === undefined) {
+    const detail = `expected an identifier {"type": ${types}, "id": …}`;
+    reading.faults.push({ detail, source: { pointer: at } });
+    return;
+  }
+  const others = reading.mode === 'create' ? [] : parts.filter(([part]) => part !== chosen);
+  for (const [part] of others) readRelationship(part, { data: null }, { ...reading, at });
+  if (chosen !== undefined) readRelationship(chosen, { data }, { ...reading, at });
 }
 
 function isNothing(data: unknown): boolean {

@@ -1,4 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
+import { knownNames } from '../../errors.js';
 
 type RawIssue = z.core.$ZodRawIssue;
 
@@ -34,8 +35,13 @@ export function validationMessage(issue: RawIssue): string {
     case 'invalid_value':
       return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
     case 'unrecognized_keys':
-      return `has no member ${issue.keys.map((key) => `"${key}"`).join(', ')}`;
+      return `has no member ${issue.keys.map((key) => `"${key}"`).join(', ')}${knownMembers(issue)}`;
     default:
       return 'has a wrong form';
   }
+}
+
+function knownMembers({ inst, keys }: RawIssue & { keys: string[] }): string {
+  if (!(inst instanceof z.ZodObject)) return '';
+  return `; ${knownNames(keys[0] ?? '', Object.keys(inst.shape))}`;
 }

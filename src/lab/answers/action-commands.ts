@@ -4,6 +4,7 @@ import {
   isEnrollmentProfile,
   openProfile,
   parseProfile,
+  payloadsOf,
   toInstalledProfile,
 } from '../devices/profiles.js';
 import { newRecoveryKey, sealRecoveryKey } from '../devices/recovery-key.js';
@@ -41,6 +42,16 @@ const installProfile: CommandHandler = (device, command) => {
   const profile =
     read && toInstalledProfile(read.content, { isManaged: true, signerCertificates: read.signers });
   if (profile === undefined) return failed(1000, 'The profile is invalid.', 'MCProfileErrorDomain');
+  const refused = payloadsOf(profile.content).find(({ PayloadType: type }) =>
+    device.refusedPayloads.includes(String(type)),
+  );
+  if (refused !== undefined) {
+    return failed(
+      4001,
+      `The payload “${String(refused.PayloadType)}” could not be installed.`,
+      INSTALL_DOMAIN,
+    );
+  }
   const others = device.profiles.filter(({ identifier }) => identifier !== profile.identifier);
   device.profiles = [...others, profile];
   return acknowledged();

@@ -44,7 +44,11 @@ const answerProfiles: CommandHandler = (device, command) => {
   const listed = device.profiles.filter(
     ({ isManaged }) => command.ManagedOnly !== true || isManaged,
   );
-  return acknowledged({ ProfileList: listed.map(describeProfile) });
+  const answer = acknowledged({ ProfileList: listed.map(describeProfile) });
+  device.profiles = device.profiles.filter(({ identifier }) => {
+    return !device.profilesToLose.delete(identifier);
+  });
+  return answer;
 };
 
 const answerManagedApplications: CommandHandler = (device) => {

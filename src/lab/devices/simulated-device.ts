@@ -49,6 +49,10 @@ export interface SimulatedDevice {
   applications: Application[];
   certificates: DeviceCertificate[];
   profiles: InstalledProfile[];
+  /** Payload types of profiles that it refuses. */
+  readonly refusedPayloads: readonly string[];
+  /** Identifiers of profiles that its user removes once the server has seen them in a list. */
+  readonly profilesToLose: Set<string>;
 }
 
 const TIME_ZONES = ['America/New_York', 'Europe/Berlin', 'Europe/London', 'Asia/Tokyo'] as const;
@@ -74,6 +78,8 @@ export interface SimulatedDeviceOptions {
   /** iPads are shared; their users await UserConfigured if the iPad awaits DeviceConfigured. */
   isShared?: boolean;
   isAwaitingConfiguration?: boolean;
+  refusedPayloads?: readonly string[] | undefined;
+  profilesToLose?: readonly string[] | undefined;
 }
 
 function identityFor({ serialNumber, isSupervised, ...rest }: SimulatedDeviceOptions) {
@@ -130,6 +136,8 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     applications: createApplications(platform, random.fork('applications')),
     certificates: [],
     profiles: [],
+    refusedPayloads: options.refusedPayloads ?? [],
+    profilesToLose: new Set(options.profilesToLose),
   };
 }
 

@@ -25,6 +25,10 @@ export interface FleetOptions {
   /** Users ask for commands, too; iPads are shared. */
   asUser?: boolean;
   isAwaitingConfiguration?: boolean;
+  /** Every device refuses profiles with one of these payload types. */
+  refusedPayloads?: readonly string[] | undefined;
+  /** The user of every device removes these profiles once, after they were listed. */
+  profilesToLose?: readonly string[] | undefined;
   /** Devices to simulate first; the others have random serial numbers. */
   awaited?: readonly AwaitedDevice[];
   /** PEM of CAs to trust for TLS, besides the well-known ones. */
@@ -112,12 +116,15 @@ export class Fleet {
   /** Automated enrollment supervises a device, a personal account doesn't. */
   private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
     const { way, asUser = false, isAwaitingConfiguration = false, awaited } = this.options;
+    const { refusedPayloads, profilesToLose } = this.options;
     const { serialNumber, kind } = awaited?.[index] ?? {};
     return {
       isShared: asUser,
       isAwaitingConfiguration,
       serialNumber,
       kind,
+      refusedPayloads,
+      profilesToLose,
       isSupervised: { ade: true, account: false, ota: undefined, profile: undefined }[way.enroll],
     };
   }

@@ -1,6 +1,6 @@
-import type { ErrorDetail } from '../../errors.js';
+import { type ErrorDetail, knownNames } from '../../errors.js';
 import { newDict, type PlistDict } from '../plist/plist-value.js';
-import { commandItem } from './command-target.js';
+import { commandItem, requestTypes } from './command-target.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';
 
@@ -64,7 +64,11 @@ export function jsonToPlist(
 
 function unknownType(requestType: string): ErrorDetail {
   const shown = requestType.slice(0, 80);
-  return fault(`${ATTRIBUTES}/request_type`, `'${shown}' is not a request type of Apple's`);
+  const known = knownNames(shown, requestTypes());
+  return fault(
+    `${ATTRIBUTES}/request_type`,
+    `'${shown}' is not a request type of Apple's; ${known}`,
+  );
 }
 
 /** Whether a JSON value has at most this many values. */

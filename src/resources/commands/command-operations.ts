@@ -3,8 +3,8 @@ import type {
   CommandChanges,
   EnqueueInput,
 } from '../../commands/command-administration.js';
-import type { JsonObject } from '../../commands/present-command.js';
-import { AppError, notFound, validationError } from '../../errors.js';
+import type { JsonObject, StoredPlist } from '../../commands/present-command.js';
+import { AppError, type ErrorDetail, notFound, validationError } from '../../errors.js';
 import type { Actor, RequestContext } from '../../jsonapi/context.js';
 import type { CreatePlan } from '../../jsonapi/create-plan.js';
 import type {
@@ -13,6 +13,7 @@ import type {
   DeriveSource,
   PlanOperation,
   UpdateOperation,
+  WriteInput,
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import { JsonText } from '../../jsonapi/documents/json-text.js';
@@ -62,11 +63,32 @@ export async function planCommand(
   return target && services.commands.plan(target as unknown as Target, input);
 }
 
+/** Of the parameters and times, where the request type and they can be read. */
+export function commandFaults(
+  attributes: WriteInput['attributes'],
+  { commands }: CommandServices,
+): ErrorDetail[] {
+  const { request_type: requestType, parameters = {} } = attributes;
+  const isUnread = Object.hasOwn(attributes, 'parameters') && attributes.parameters === undefined;
+  if (typeof requestType !== 'string' || isUnread) return [];
+  return commands.faults({
+    ...timesIn(attributes),
+    requestType,
+    parameters: (parameters ?? {}) as JsonObject,
+  });
+}
+
+function timesIn({ after, expires_at }: WriteInput['attributes']) {
+  return {
+    after: after instanceof Date ? after : undefined,
+    expiresAt: expires_at instanceof Date ? expires_at : undefined,
+  };
+}
+
 /** AppError 403 when the actor may not queue it. */
 function inputOf(operation: CommandCreate): EnqueueInput {
-  const { services, context, toOne, flags } = operation;
-  const { request_type, parameters, after, expires_at, priority, ttl } =
-    operation.attributes as Record<string, unknown>;
+  const { services, context, toOne, flags, attributes } = operation;
+  const { request_type, parameters, priority, ttl } = attributes;
   const asked: RequestedCommand = {
     requestType: String(request_type),
     parameters: (parameters ?? {}) as JsonObject,
@@ -76,10 +98,13 @@ function inputOf(operation: CommandCreate): EnqueueInput {
   if (isForced && context.actor.role !== 'admin') {
     throw new AppError('forbidden', 403, 'to force a command needs the role admin');
   }
-  const input: EnqueueInput = { ...asked, isForced, deviceId: Number(toOne.device) };
+  const input: EnqueueInput = {
+    ...asked,
+    ...timesIn(attributes),
+    isForced,
+    deviceId: Number(toOne.device),
+  };
   if (typeof toOne.user === 'number') input.userId = toOne.user;
-  if (after instanceof Date) input.after = after;
-  if (expires_at instanceof Date) input.expiresAt = expires_at;
   if (typeof priority === 'number') input.priority = priority;
   if (typeof ttl === 'number') input.ttl = ttl;
   return input;
@@ -140,11 +165,7 @@ function presentResult(
   return result instanceof JsonText ? result : commands.presentResult({ uuid, result }, actor);
 }
 
-interface StoredCommand {
-  uuid: string;
-  request_type: string;
-  /** Its own payload or the shared one. */
-  plist: Buffer;
+interface StoredCommand extends StoredPlist {
   result: Buffer | JsonText | null;
   error_chain: JsonObject[string];
 }

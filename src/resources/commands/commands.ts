@@ -12,6 +12,7 @@ import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
 import {
   type CommandServices,
+  commandFaults,
   createCommand,
   planCommand,
   prepareCommands,
@@ -46,7 +47,7 @@ export const commands = defineResource<CommandServices>({
     parameters: jsonObject({
       write: 'create',
       heavy: true,
-      derivedFrom: ['uuid', 'request_type', 'plist'],
+      derivedFrom: ['uuid', 'request_type', 'plist', 'payload_sha256', 'payload_values'],
     }),
     status: oneOf(COMMAND_STATUSES, { write: 'update', nullable: false, accepts: ['Cancelled'] }),
     queued_at: timestamp({ write: 'never' }),
@@ -72,6 +73,7 @@ export const commands = defineResource<CommandServices>({
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
   },
   operations: {
+    faults: commandFaults,
     create: createCommand,
     plan: planCommand,
     update: updateCommand,

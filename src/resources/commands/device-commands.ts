@@ -1,9 +1,12 @@
+import type { StoredPlist } from '../../commands/present-command.js';
 import type { Operation, RelateOperation, ToMany } from '../../jsonapi/definition/definition.js';
 import { device } from '../common.js';
 import { type CommandServices, requireRights } from './command-operations.js';
 import { commands } from './commands.js';
 
 type Relate = RelateOperation<CommandServices>;
+
+const STORED = ['uuid', 'request_type', 'plist', 'payload_sha256', 'payload_values'];
 
 /** A device's commands. Cancelled ones stay in the collection but are no longer linked. */
 export const deviceCommands: ToMany<CommandServices> = {
@@ -31,13 +34,13 @@ async function storedCommands({ trx, store, services, context, id, relatedIds }:
   const related = await store.related(trx, {
     shape: commands,
     relation: { ...device, type: 'commands' },
-    columns: ['uuid', 'request_type', 'plist', 'device_id'],
+    columns: [...STORED, 'device_id'],
     ids: relatedIds,
     limit: relatedIds.length,
   });
   const others = related.filter(({ row }) => row.device_id !== id);
   return others.map(({ row }) => {
-    const stored = row as unknown as { uuid: string; request_type: string; plist: Buffer };
+    const stored = row as unknown as StoredPlist;
     const parameters = services.commands.presentParameters(stored, context.actor);
     return { requestType: stored.request_type, parameters };
   });
@@ -48,10 +51,9 @@ export async function queuedCommands(
   { trx, store, services, context }: Operation<CommandServices>,
   ids: number[],
 ): Promise<Record<string, unknown>[]> {
-  const columns = ['uuid', 'request_type', 'plist'];
-  const rows = await store.findMany(trx, { shape: commands, ids, columns });
+  const rows = await store.findMany(trx, { shape: commands, ids, columns: STORED });
   return rows.map((row) => {
-    const stored = row as unknown as { uuid: string; request_type: string; plist: Buffer };
+    const stored = row as unknown as StoredPlist;
     const parameters = services.commands.presentParameters(stored, context.actor);
     return { id: row.id, request_type: stored.request_type, parameters };
   });

@@ -18,6 +18,7 @@ import {
   removeDevice,
   updateDevice,
 } from './device-operations.js';
+import { groupsOfDevice, membershipOfDevice } from './group-membership.js';
 
 /** What the device reported; the next inventory replaces it. */
 function reported(type: string): ToMany {
@@ -51,12 +52,7 @@ export const devices = defineResource<DeviceServices>({
       via: { table: 'device_tags', own: 'device_id', other: 'tag_id' },
       write: 'document',
     },
-    device_groups: {
-      kind: 'toMany',
-      type: 'device_groups',
-      via: { table: 'device_group_devices', own: 'device_id', other: 'device_group_id' },
-      write: 'document',
-    },
+    device_groups: { ...groupsOfDevice, write: 'document', operations: membershipOfDevice },
     dep_profile: {
       kind: 'toOne',
       type: 'dep_profiles',
@@ -74,6 +70,7 @@ export const devices = defineResource<DeviceServices>({
     device_setups: history('device_setups'),
     installed_applications: reported('installed_applications'),
     installed_certificates: reported('installed_certificates'),
+    items: history('device_items'),
     installed_profiles: reported('installed_profiles'),
     available_os_updates: reported('available_os_updates'),
     managed_applications: history('managed_applications'),

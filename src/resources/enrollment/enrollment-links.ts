@@ -1,14 +1,16 @@
 import type { EnrollmentLinks } from '../../enroll/link/enrollment-links.js';
-import { validationError } from '../../errors.js';
+import { notFound, validationError } from '../../errors.js';
 import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import {
   type CreateOperation,
   type DeriveSource,
   defineResource,
+  type UpdateOperation,
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
 import type { Row } from '../../jsonapi/store.js';
+import { assertStaticGroups } from '../devices/group-membership.js';
 
 export interface EnrollmentLinkServices {
   enrollmentLinks: EnrollmentLinks;
@@ -24,12 +26,34 @@ function requireFuture({
   throw validationError([{ detail: 'expires_at is in the past', source }]);
 }
 
+/** Devices that enroll become members at once, whatever a rule says. */
+async function requireStaticGroup({
+  trx,
+  store,
+  toOne,
+}: CreateOperation<EnrollmentLinkServices>): Promise<void> {
+  if (typeof toOne.device_group !== 'number') return;
+  const at = '/data/relationships/device_group';
+  await assertStaticGroups(trx, store, { ids: [toOne.device_group], at });
+}
+
+async function updateLink(
+  operation: UpdateOperation<EnrollmentLinkServices>,
+): Promise<WriteResult> {
+  const { trx, store, shape, id } = operation;
+  await requireStaticGroup(operation);
+  const values = columnsOf(shape, operation);
+  if (!(await store.update(trx, { shape, id, values }))) throw notFound(`enrollment_links ${id}`);
+  return { id };
+}
+
 /** The row comes first: its token is sealed for its id. */
 async function createLink(
   operation: CreateOperation<EnrollmentLinkServices>,
 ): Promise<WriteResult> {
   const { trx, store, shape, services } = operation;
   requireFuture(operation.attributes);
+  await requireStaticGroup(operation);
   const { token, hash } = services.enrollmentLinks.newToken();
   const secrets = { token_hash: hash, sealed_token: Buffer.alloc(0) };
   const values = { ...columnsOf(shape, operation), ...secrets };
@@ -100,6 +124,6 @@ export const enrollmentLinks = defineResource<EnrollmentLinkServices>({
       write: 'never',
     },
   },
-  operations: { create: createLink },
+  operations: { create: createLink, update: updateLink },
   derive: present,
 });

@@ -27,9 +27,12 @@ export const profileVersions = defineResource({
     holds_secrets: bool(READ_ONLY),
     size: integer(READ_ONLY),
     warnings: json(READ_ONLY),
+    variables: json({ ...READ_ONLY, nullable: false, derivedFrom: ['variables'] }),
+    is_rendered: bool(READ_ONLY),
     uploaded_by: text(READ_ONLY),
     created_at: timestamp(READ_ONLY),
   },
+  derive: (_name, row) => row.variables,
   relationships: {
     profile: { kind: 'toOne', type: 'profiles', column: 'profile_id', write: 'never' },
     payloads: {

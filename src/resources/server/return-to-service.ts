@@ -12,12 +12,13 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** XML and binary property lists, and DER of a signed one. */
 const BEGINNINGS = ['<?xml', '<plist', 'bplist00', '\u0030\u0082', '\u0030\u0080', '\u0030\u0083'];
 
+const NO_PROFILE =
+  'must be a configuration profile in base64 (openssl base64 -A -in FILE.mobileconfig makes it)';
+
 /** Base64 of a configuration profile; what it says is the device's to judge. */
 function profile(sealed: string): Attribute {
   const own = text({ writeOnly: true, derivedFrom: [sealed], min: 1, max: MAX_PROFILE });
-  const schema = own.schema.pipe(
-    z.string().refine(isProfile, { error: 'must be a configuration profile in base64' }),
-  );
+  const schema = own.schema.pipe(z.string().refine(isProfile, { error: NO_PROFILE }));
   return { ...own, schema };
 }
 

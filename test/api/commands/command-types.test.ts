@@ -155,8 +155,8 @@ describe('the catalogue of commands', () => {
     ['?filter[eligible]=true', 400, 'invalid_parameter', 'filter[eligible]'],
     ['?nonsense=1', 400, 'invalid_parameter', 'nonsense'],
     ['?device=one', 400, 'invalid_parameter', 'device'],
-    ['?device=999999999', 404, 'not_found', undefined],
-    ['/DeviceLock?device=999999999', 404, 'not_found', undefined],
+    ['?device=999999999', 404, 'not_found', 'device'],
+    ['/DeviceLock?device=999999999', 404, 'not_found', 'device'],
     ['/DeviceLock?page[size]=3', 400, 'invalid_parameter', 'page[size]'],
     ['?page[size]=1001', 400, 'invalid_parameter', 'page[size]'],
     ['?page[after]=nonsense', 400, 'invalid_parameter', 'page[after]'],
@@ -165,6 +165,21 @@ describe('the catalogue of commands', () => {
     const { errors } = await read(path, status);
     expect(errors).toMatchObject([{ code }]);
     expect(errors[0].source?.parameter).toBe(parameter);
+  });
+
+  it.each([
+    [
+      '/DeviceLok',
+      /^command_types "DeviceLok" does not exist; the nearest of \d+ known ones: DeviceLock, /,
+    ],
+    ['?device=999999999', /^devices 999999999 does not exist; GET \/api\/v1\/devices lists all$/],
+  ])('names the next step of %s', async (path, detail) => {
+    expect((await read(path, 404)).errors[0].detail).toMatch(detail);
+  });
+
+  it.each(['one', '0', '1e3', '12345678901'])('refuses device=%s', async (device) => {
+    const { errors } = await read(`?device=${device}`, 400);
+    expect(errors[0].detail).toBe('device must be a whole number from 1 to 999999999');
   });
 
   it('cannot be written', async () => {

@@ -60,7 +60,7 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
       '/data/attributes/key_size',
       'key_size must be one of 2048, 3072, 4096',
     ],
-    [{ name: 'Mine' }, '/name', 'the body has no member "name"'],
+    [{ name: 'Mine' }, '/name', 'the body has no member "name"; known: key_size'],
     [[], '', 'the body must be an object'],
   ])('refuses %j and changes nothing', async (body, pointer, detail) => {
     const reply = await adminApi(app).post(PATH, body);

@@ -100,7 +100,7 @@ describe('POST /certificates/{id}/revoke', () => {
   it.each([
     [{ reason: 'boredom' }, '/reason', REASONS],
     [{ reason: 'certificateHold' }, '/reason', REASONS],
-    [{ why: 'x' }, '/why', 'the body has no member "why"'],
+    [{ why: 'x' }, '/why', 'the body has no member "why"; known: reason'],
     [
       { data: { type: 'certificates', attributes: { reason: 7 } } },
       '/data/attributes/reason',
@@ -109,7 +109,7 @@ describe('POST /certificates/{id}/revoke', () => {
     [
       { data: { type: 'certificates', attributes: { a: 1 } } },
       '/data/attributes/a',
-      'attributes has no member "a"',
+      'attributes has no member "a"; known: reason',
     ],
     [{ data: { type: 'devices' } }, '/data/type', 'data.type must be certificates'],
     [{ data: null }, '/data', 'data must be an object'],
@@ -119,6 +119,57 @@ describe('POST /certificates/{id}/revoke', () => {
     const [fault] = answer.body.errors;
     expect([answer.status, fault.source, fault.detail]).toEqual([422, { pointer }, detail]);
     expect((await rowOf(id)).revoked_at).toBeNull();
+  });
+
+  it.each([
+    ['', { reason: 7, why: 'x', how: 'y' }],
+    ['/data/attributes', { reason: 'boredom', why: 'x', how: 'y' }],
+  ])('reports wrong values and unknown members of %j at once', async (place, attributes) => {
+    const { id } = await storedIdentity(app);
+    const body = place === '' ? attributes : { data: { type: 'certificates', attributes } };
+    const answer = await revoke(id, body);
+    const whole = place === '' ? 'the body' : 'attributes';
+    const faults = (answer.body.errors as { detail: string; source: object }[]).map(
+      ({ detail, source }) => [source, detail],
+    );
+    expect([answer.status, ...faults]).toEqual([
+      422,
+      [{ pointer: `${place}/reason` }, REASONS],
+      [{ pointer: `${place}/why` }, `${whole} has no member "why"; known: reason`],
+      [{ pointer: `${place}/how` }, `${whole} has no member "how"; known: reason`],
+    ]);
+    expect((await rowOf(id)).revoked_at).toBeNull();
+  });
+
+  it.each([
+    [
+      { type: 'devices', attributes: { reason: 'boredom' } },
+      [
+        [{ pointer: '/data/type' }, 'data.type must be certificates'],
+        [{ pointer: '/data/attributes/reason' }, REASONS],
+      ],
+    ],
+    [{ attributes: {} }, [[{ pointer: '/data/type' }, 'data.type must be certificates']]],
+    [[], [[{ pointer: '/data' }, 'data must be an object']]],
+  ])('reports a wrong document and its attributes at once: %j', async (data, faults) => {
+    const { id } = await storedIdentity(app);
+    const answer = await revoke(id, { data });
+    const found = (answer.body.errors as { detail: string; source: object }[]).map(
+      ({ detail, source }) => [source, detail],
+    );
+    expect([answer.status, found]).toEqual([422, faults]);
+    expect((await rowOf(id)).revoked_at).toBeNull();
+  });
+
+  it('names what is known beside the first ten unknown members', async () => {
+    const { id } = await storedIdentity(app);
+    const names = Array.from({ length: 12 }, (_, index) => `x${index}`);
+    const answer = await revoke(id, Object.fromEntries(names.map((name) => [name, 1])));
+    expect(answer.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual(
+      names.map(
+        (name, index) => `the body has no member "${name}"${index < 10 ? '; known: reason' : ''}`,
+      ),
+    );
   });
 
   it('refuses a body that is no JSON', async () => {

@@ -138,6 +138,9 @@ describe('the reveal of a secret', () => {
     const { id: of } = await app.db.knex('devices').where({ udid: other.udid }).first('id');
     const missing = [404, 'not_found'];
     expect(await refused(reveal(id, { of }))).toEqual(missing);
+    expect((await reveal(id, { of })).body.errors[0].detail).toBe(
+      `device ${of} has no secret ${id}; GET /api/v1/devices/${of}/secrets lists those that it has`,
+    );
     expect(await refused(reveal(id, { of: 987_654 }))).toEqual(missing);
     expect(await refused(reveal(987_654))).toEqual(missing);
     expect(await refused(reveal('x'))).toEqual(missing);
@@ -168,8 +171,18 @@ describe('the reveal of a secret', () => {
   it('has nothing to show of one that was taken away', async () => {
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('x') });
     await device.checkIn('SetBootstrapToken');
-    const [, removal] = await list();
-    expect(await refused(reveal(removal?.id ?? 0))).toEqual([409, 'conflict']);
+    const [first, removal] = await list();
+    const answer = await reveal(removal?.id ?? 0);
+    const [{ code, detail }] = answer.body.errors;
+    const query = 'filter[kind]=bootstrap_token&filter[is_removal]=false&sort=-id';
+    expect([answer.status, code, detail]).toEqual([
+      409,
+      'conflict',
+      `secret ${removal?.id} of device ${deviceId} has no value, it records that the bootstrap_token was ` +
+        `removed; reveal an earlier one of GET /api/v1/devices/${deviceId}/secrets?${query}`,
+    ]);
+    const earlier = await adminApi(app).get(`/devices/${deviceId}/secrets?${query}`);
+    expect(earlier.body.data.map(({ id }: Listed) => id)).toEqual([first?.id]);
     expect(await audited('success')).toEqual([]);
   });
 

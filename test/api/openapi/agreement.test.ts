@@ -5,6 +5,7 @@ import {
   createOpenApiValidator,
   type OpenApiDocument,
   type OpenApiValidator,
+  type Operation,
 } from '../openapi-validator.js';
 import { mountedPaths } from './mounted-paths.js';
 
@@ -15,6 +16,7 @@ const ROUTES = join(__dirname, '..', '..', 'fixtures', 'contract', 'routes.json'
 /** Of admins, though not below /api/v1. */
 const PROGRAM = ['/dep/certificate/download', '/dep/stoken/upload'];
 const OF_DEVICES = ['/dep/enroll', '/dep/anchor_certs'];
+const JSON_TYPE = 'application/json';
 
 let app: TestApp;
 let document: OpenApiDocument;
@@ -27,8 +29,16 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-function send(method: string, path: string): Promise<Response> {
-  return fetch(app.url + path, { method, headers: { Authorization: `Bearer ${ADMIN_TOKEN}` } });
+function send(method: string, path: string, json?: unknown): Promise<Response> {
+  const mediaType = json === undefined ? {} : { 'Content-Type': JSON_TYPE };
+  const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, ...mediaType };
+  const body = json === undefined ? null : JSON.stringify(json);
+  return fetch(app.url + path, { method, headers, body });
+}
+
+/** Resources have their examples elsewhere. */
+function exampleOf(body: Operation['requestBody']): unknown {
+  return body?.content[JSON_TYPE]?.example;
 }
 
 /** Ids that exist nowhere, so that nothing is changed by asking. */
@@ -78,6 +88,21 @@ describe('the API document and what is mounted', () => {
       const answer = { status: response.status, mediaType, body };
       expect([name, ...api.faultsOfAnswer(name, answer)]).toEqual([name]);
     }
+  });
+
+  it('agree that an action refuses an id that does not exist, whatever it shows', async () => {
+    const actions = api.operations.filter(
+      ({ method, path, operation: { requestBody } }) =>
+        method === 'POST' && path.includes('{') && (!requestBody || exampleOf(requestBody)),
+    );
+    const answers = await Promise.all(
+      actions.map(async ({ path, operation: { operationId, requestBody } }) => {
+        const { status } = await send('POST', concrete(path), exampleOf(requestBody));
+        return [operationId, status];
+      }),
+    );
+    expect(answers).toEqual(actions.map(({ operation }) => [operation.operationId, 404]));
+    expect(answers.flat()).toEqual(expect.arrayContaining(['clearPasscode', 'revokeCertificate']));
   });
 
   it('have every operation of the contract', () => {

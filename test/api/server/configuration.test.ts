@@ -443,7 +443,9 @@ describe('the SCEP configuration', () => {
       '/certificate_renewal_time_interval':
         'certificate_renewal_time_interval must be a whole number',
       '/challenge_enabled': 'challenge_enabled must be true or false',
-      '/subject_alt_name': 'subject_alt_name has no member "dnsName"',
+      '/subject_alt_name':
+        'subject_alt_name has no member "dnsName"; known: rfc822Name, dNSName, ' +
+        'uniformResourceIdentifier, ntPrincipalName',
       '/url': 'url must be an http or https URL',
     });
     expect(details['/ca_fingerprint']).toMatch(/SHA-1 or MD5/);

@@ -1,12 +1,15 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { derNull, derOid, derPrintableString, derSequence } from '../../../src/crypto/asn1/der.js';
 import { Oid } from '../../../src/crypto/asn1/oids.js';
 import {
   buildCertsOnly,
   buildSignedData,
+  buildSignedDataLater,
   parseSignedData,
   signingTime,
   verifySignedData,
 } from '../../../src/crypto/cms/cms-signed-data.js';
+import { AppError } from '../../../src/errors.js';
 import { ecIdentity, fixture, type Identity, rsaIdentity } from '../identities.js';
 import { content, handmade, rightAttributes, verifyCode } from './handmade-signed-data.js';
 
@@ -37,6 +40,26 @@ describe('SignedData', () => {
       }
     },
   );
+
+  it('refuses a key that it can not sign with, also later', async () => {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const signer = { certificate: rsa.certificate, privateKey };
+    expect(() => buildSignedData({ content, signer })).toThrow(AppError);
+    await expect(buildSignedDataLater({ content, signer })).rejects.toThrow(AppError);
+  });
+
+  it('signs the same without holding up the event loop', async () => {
+    const signingTime = new Date('2026-01-02T03:04:05Z');
+    for (const attributes of [true, false]) {
+      const options = { content, signer: rsa, attributes, signingTime };
+      expect((await buildSignedDataLater(options)).equals(buildSignedData(options))).toBe(true);
+    }
+    const both = { content, signer: ec, cosigners: [rsa], signingTime };
+    for (const options of [both, { ...both, scheme: 'pss' as const }]) {
+      const der = await buildSignedDataLater(options);
+      expect(verifySignedData({ der }).signers).toHaveLength(2);
+    }
+  });
 
   it('verifies empty content', () => {
     const der = buildSignedData({ content: Buffer.alloc(0), signer: ec });

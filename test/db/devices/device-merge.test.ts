@@ -144,7 +144,11 @@ describe('a merge', () => {
     const group = await add('device_groups', { name: 'group' });
     const tagged = [into, from].map((device_id) => ({ device_id, tag_id: tags[0] }));
     await knex()('device_tags').insert([...tagged, { device_id: from, tag_id: tags[1] }]);
-    await knex()('device_group_devices').insert({ device_group_id: group, device_id: from });
+    const smart = await add('device_groups', { name: 'smart', kind: 'smart', rule: '[]' });
+    // Its rule decides about each record by itself.
+    for (const device_group_id of [group, smart]) {
+      await knex()('device_group_devices').insert({ device_group_id, device_id: from });
+    }
     await merge(into, from);
     expect(await knex()('device_tags').where({ device_id: into }).pluck('tag_id')).toEqual(tags);
     expect(await knex()('device_group_devices')).toEqual([

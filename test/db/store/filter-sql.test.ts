@@ -46,6 +46,13 @@ describe('filterSql', () => {
     });
   });
 
+  it('counts a duration back from now', () => {
+    expect(filterSql({ kind: 'age', column: seen, op: 'lt', hours: 720 })).toEqual({
+      text: `t0."seen" < now() - ?::integer * interval '1 hour'`,
+      bindings: [720],
+    });
+  });
+
   it('escapes wildcards in parts of text but not in patterns', () => {
     const text = (op: 'contains' | 'startswith' | 'like') =>
       filterSql({ kind: 'text', column: name, op, value: '5%_\\' }).bindings;

@@ -98,6 +98,13 @@ describe('parseFilter refuses with 400 naming the parameter', () => {
     ['an order of booleans', [{ name: 'lent', op: 'gt', val: true }]],
     ['a range of booleans', [{ name: 'lent', op: 'between', val: [true, false] }]],
     ['a time without offset', [{ name: 'bought_at', op: 'eq', val: '2026-03-26T00:00:00' }]],
+    ['a duration that a time shall equal', [{ name: 'bought_at', op: 'eq', val: 'P1D' }]],
+    ['a duration of months', [{ name: 'bought_at', op: 'lt', val: 'P1M' }]],
+    ['a duration of minutes', [{ name: 'bought_at', op: 'lt', val: 'PT90M' }]],
+    ['no duration', [{ name: 'bought_at', op: 'lt', val: 'P' }]],
+    ['a duration of nothing', [{ name: 'bought_at', op: 'lt', val: 'PT0H' }]],
+    ['more than ten years', [{ name: 'bought_at', op: 'lt', val: 'P9999W' }]],
+    ['a duration for text', [{ name: 'pages', op: 'lt', val: 'P1D' }]],
     ['a value that the enum lacks', [{ name: 'kind', op: 'eq', val: 'essay' }]],
     ['an order against null', [{ name: 'pages', op: 'gt', val: null }]],
     ['a pattern for a number', [{ name: 'pages', op: 'like', val: '1%' }]],
@@ -185,6 +192,18 @@ describe('parseFilter refuses in the short form with 400 naming the parameter', 
 });
 
 describe('parseFilter reads', () => {
+  it.each([
+    ['PT1H', 1],
+    ['P30D', 720],
+    ['P2W', 336],
+    ['P1W1DT2H', 194],
+  ])('the duration %s as %i hours before now', (val, hours) => {
+    const column = { name: 'bought_at', kind: 'timestamp', ignoreCase: false };
+    expect(parse([{ name: 'bought_at', op: 'lt', val }])).toEqual([
+      { kind: 'age', column, op: 'lt', hours },
+    ]);
+  });
+
   it('a single rule outside of an array', () => {
     const rule = { name: 'title', op: 'eq', val: 'x' };
     const expected = { kind: 'compare', column: title, op: 'eq', value: 'x' };

@@ -17,7 +17,8 @@ describe('the message of an invalid value', () => {
     [z.record(z.string(), z.int()), [], 'must be an object'],
     [z.enum(['a', 'b']), 'c', 'must be one of a, b'],
     [z.enum(['a']), 'c', 'must be a'],
-    [z.strictObject({}), { x: 1, y: 2 }, 'has no member "x", "y"'],
+    [z.strictObject({}), { x: 1, y: 2 }, 'has no member "x", "y"; there are none'],
+    [z.strictObject({ a: z.int() }).partial(), { x: 1 }, 'has no member "x"; known: a'],
     [z.string().regex(/^a{2}$/), 'b', 'has a wrong form'],
     [z.string().regex(/^a{2}$/, 'must be 2 letters'), 'b', 'must be 2 letters'],
   ])('is plain English (%#)', (schema, value, message) => {

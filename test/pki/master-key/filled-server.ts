@@ -1,7 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import request from 'supertest';
 import { createToken } from '../../../src/auth/api-tokens.js';
+import { profilePayload } from '../../../src/commands/payload.js';
 import { exportPrivateKey, importPrivateKey } from '../../../src/crypto/keys/keys.js';
+import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
+import { storeSharedPayloads } from '../../../src/db/devices/shared-payloads.js';
 import { Random } from '../../../src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
 import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js';
@@ -68,6 +71,7 @@ async function fill(app: TestApp): Promise<Omit<FilledServer, 'app' | 'pin'>> {
   await sendCommands(app, device, { deviceId, say });
   const profileId = await uploadProfile(app, say);
   await configure(app, say);
+  await addProfileSecret(app, say);
   expect((await adminApi(app).get('/configuration/file_vault/profile')).status).toBe(200);
   await makeLink(app, secrets);
   await spendChallenge(app, secrets);
@@ -123,6 +127,8 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
   const wifi = payload('com.apple.wifi.managed', { Password: say('password in a command') });
   const Payload = Buffer.from(`<plist>${String(wifi.get('Password'))}</plist>`).toString('base64');
   await queue('InstallProfile', { Payload });
+  const assigned = profilePayload(app.box, Buffer.from(say('in an assigned profile')));
+  await inTransaction(app.db, (trx) => storeSharedPayloads(trx, [assigned]));
   await adminApi(app).post(`/devices/${deviceId}/clear_passcode`).expect(201);
   await device.report(randomUUID(), 'Acknowledged', { Secret: say('in a report nobody asked') });
 }
@@ -161,6 +167,13 @@ async function configure(app: TestApp, say: Say): Promise<void> {
       mdm_profile: file('enrollment of return to service'),
     })
     .expect(200);
+}
+
+async function addProfileSecret(app: TestApp, say: Say): Promise<void> {
+  const attributes = { name: 'wifi', value: say('secret of profiles') };
+  await adminApi(app)
+    .post('/profile_secrets', { data: { type: 'profile_secrets', attributes } })
+    .expect(201);
 }
 
 /** With an Idempotency-Key, so that its response is stored. */

@@ -25,7 +25,9 @@ describe("checking commands against Apple's schema", () => {
   it('refuses a request type Apple does not list', () => {
     const expected = [
       {
-        detail: "'DeviceInfo' is not a request type of Apple's",
+        detail:
+          "'DeviceInfo' is not a request type of Apple's; the nearest of 68 known ones: DeviceInformation, " +
+          'DeviceLock, SecurityInfo, DeleteUser, DeviceLocation (/api/v1/openapi.json has all)',
         source: { pointer: '/data/attributes/request_type' },
       },
     ];

@@ -19,6 +19,13 @@ afterAll(() => api.close());
 
 type Attributes = Record<string, unknown>;
 
+interface Fault {
+  detail: string;
+  source: { pointer: string };
+}
+
+const PIN = 'PIN must be six digits; leave it out and Muster makes one';
+
 function post(attributes: Attributes, role = 'admin') {
   return request(api.app)
     .post(`/api/v1/devices/${deviceId}/commands`)
@@ -112,6 +119,47 @@ describe('queueing a command', () => {
       { pointer: '/data/attributes/parameters' },
     ]);
     expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
+  });
+
+  it.each<[Attributes, string[][]]>([
+    [
+      { request_type: 'DeviceInformation', parameters: { Queries: 'all' } },
+      [['/parameters/Queries', 'Queries must be an array']],
+    ],
+    [{ request_type: 'EraseDevice', parameters: { PIN: '12' } }, [['/parameters/PIN', PIN]]],
+    [{ request_type: 'VerifyRecoveryLock', parameters: {} }, []],
+    [
+      { request_type: 'ProfileList', parameters: ['x'] },
+      [['/parameters', 'parameters must be an object']],
+    ],
+    [
+      {
+        request_type: 'ProfileList',
+        after: '2030-01-01T00:00:00Z',
+        expires_at: '2029-01-01T00:00:00Z',
+      },
+      [['/after', 'after is not before expires_at: the command would never be sent']],
+    ],
+    [
+      { request_type: 7, parameters: { Queries: 'all' } },
+      [['/request_type', 'request_type must be a string']],
+    ],
+  ])('reports the faults of %j beside those of its document', async (attributes, faults) => {
+    const { status, body } = await post({ ...attributes, ttl: 0 });
+    const found = body.errors.map(({ detail, source }: Fault) => [source.pointer, detail]);
+    const expected = [['/ttl', 'ttl must be at least 1'], ...faults];
+    expect(status).toBe(422);
+    expect(new Set(found)).toEqual(
+      new Set(expected.map(([at, detail]) => [`/data/attributes${at}`, detail])),
+    );
+    expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
+  });
+
+  it('names the request types that are nearest to one that Apple does not have', async () => {
+    const { body } = await post({ request_type: 'DeviceLok' });
+    expect(body.errors[0].detail).toMatch(
+      /^'DeviceLok' is not a request type of Apple's; the nearest of \d+ known ones: DeviceLock, /,
+    );
   });
 
   it('is refused for a device that has unenrolled', async () => {
@@ -431,8 +479,14 @@ describe('devices/{id}/relationships/commands', () => {
     await mark(expired, 'Expired');
     const response = await send('post', otherId, [sent, await queue(), expired]);
     expect(response.body.errors).toMatchObject([
-      { code: 'command_already_sent', detail: `command ${sent} has already been sent` },
-      { code: 'command_final', detail: `command ${expired} is Expired, which is final` },
+      {
+        code: 'command_already_sent',
+        detail: `command ${sent} has already been sent; queue another one that undoes it`,
+      },
+      {
+        code: 'command_final',
+        detail: `command ${expired} is Expired, which is final; queue it anew`,
+      },
     ]);
     expect(await api.knex('commands').where({ device_id: otherId })).toEqual([]);
   });

@@ -41,6 +41,10 @@ describe('device groups', () => {
     expect(changed.body.data.attributes).toEqual({
       name: 'Lab',
       description: 'third floor',
+      kind: 'static',
+      rule: null,
+      evaluated_at: null,
+      evaluated_devices: 0,
       created_at: expect.any(String),
     });
   });

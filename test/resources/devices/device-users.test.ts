@@ -119,9 +119,12 @@ describe('a command for a user', () => {
 
   it('is refused where there is no such user, or it is one of another device', async () => {
     expect(faultOf(await post(999_999)).slice(0, 2)).toEqual([404, 'not_found']);
-    expect(faultOf(await post(await addUser(otherId, 'x')))).toEqual([
-      ...[422, 'validation_failed', '/data/relationships/user'],
-    ]);
+    const others = await addUser(otherId, 'x');
+    const reply = await post(others);
+    expect(faultOf(reply)).toEqual([422, 'validation_failed', '/data/relationships/user']);
+    expect(reply.body.errors[0].detail).toBe(
+      `user ${others} is not of device ${deviceId}; GET /api/v1/devices/${deviceId}/users lists its users`,
+    );
     expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
   });
 
@@ -152,6 +155,9 @@ describe('a command for a user', () => {
       expect(faultOf(reply)).toEqual([
         ...[422, 'unsupported_on_platform', '/data/attributes/request_type'],
       ]);
+      expect(reply.body.errors[0].detail).toBe(
+        `${type} is for devices, not for users on ${platform}: leave out the user`,
+      );
     }
   });
 

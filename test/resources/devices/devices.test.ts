@@ -258,13 +258,17 @@ describe('deleting a device', () => {
     await knex('device_identities').insert(identity);
     const [tag] = await knex('tags').insert({ name: 'of the gone' }).returning('id');
     const [group] = await knex('device_groups').insert({ name: 'of the gone' }).returning('id');
+    const [assigned] = await knex('profiles')
+      .insert({ identifier: 'x', uuid: 'x', version: 1, holds_secrets: false, is_signed: false })
+      .returning('id');
+    const device_group_id = group.id;
     const [account] = await knex('dep_accounts').insert({}).returning('id');
     const kind = 'unlock_token';
     const rows: Record<string, object> = {
       device_users: { device_id, user_key: 'u' },
       device_secrets: { device_id, enrollment_number: 1, kind, sealed },
       device_tags: { device_id, tag_id: tag.id },
-      device_group_devices: { device_id, device_group_id: group.id },
+      device_group_devices: { device_id, device_group_id },
       commands: { device_id, uuid, request_type: 'ProfileList', payload: sealed },
       unknown_reports: { device_id, command_uuid: uuid, status: 'Idle', sealed_report: sealed },
       installed_applications: { device_id, name: 'Chess' },
@@ -274,15 +278,28 @@ describe('deleting a device', () => {
       installed_provisioning_profiles: { device_id, profile_uuid: uuid },
       local_users: { device_id, user_name: 'ada' },
       device_locations: { device_id, latitude: 1, longitude: 2 },
-      device_restrictions: { device_id },
       device_pushes: { device_id, due_at: new Date() },
       device_setups: { device_id, enrollment_number: 1, due_at: new Date() },
       former_enrollments: { device_id, enrollment_number: 1, end_reason: 'merged' },
       enrollment_requests: { device_id, method: 'ota', expires_at: new Date() },
       identity_renewals: { device_id, fingerprint, next_attempt_at: new Date() },
       dep_devices: { device_id, dep_account_id: account.id, serial_number: 'GONE' },
+      assignments: { device_id, profile_id: assigned.id },
+      device_items: {
+        ...{ device_id, item_key: 'profile:x', identifier: 'x', profile_id: assigned.id },
+        ...{ enrollment_number: 1, state: 'pending' },
+      },
+      device_reconciliations: { device_id },
+      device_group_changes: { device_id, device_group_id },
+      device_group_timers: { device_id, device_group_id, due_at: new Date() },
+      device_group_unknown_devices: { device_id, device_group_id },
+      group_flaps: { device_id, device_group_id, until: new Date() },
     };
     for (const [table, row] of Object.entries(rows)) await knex(table).insert(row);
+    // Of every other table, the columns besides this one may be left out.
+    const own = [...Object.keys(rows), 'device_identities', 'installed_profiles'];
+    const others = (await tablesOfDevices()).filter((table) => !own.includes(table));
+    for (const table of others) await knex(table).insert({ device_id });
     const [profile] = await knex('installed_profiles').insert({ device_id }).returning('id');
     await knex('installed_payloads').insert({ installed_profile_id: profile.id });
   }

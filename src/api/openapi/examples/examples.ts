@@ -6,7 +6,7 @@ import type {
 } from '../../../jsonapi/definition/definition.js';
 import type { Schema } from '../../api-route.js';
 import { isChangedAlone, linkageName } from '../schemas/linkage-schemas.js';
-import type { Schemas } from '../schemas/resource-schemas.js';
+import { type Schemas, unionName } from '../schemas/resource-schemas.js';
 import { sampleAttributes, sampleValue } from './sample-values.js';
 
 const ID = 7;
@@ -31,7 +31,19 @@ export function linkageExamples(registry: Registry, basePath: string): Schemas {
       return linkageExample({ name, relation, self });
     }),
   );
-  return Object.assign({}, ...examples) as Schemas;
+  const ofUnions = [...registry.values()].flatMap((definition) =>
+    Object.keys(definition.unions ?? {}).map((name) => {
+      const links = { self: `${basePath}${definition.path}/${ID}/relationships/${name}` };
+      return {
+        [`${unionName(definition, name)}_linkage`]: example({
+          data: null,
+          links,
+          jsonapi: JSONAPI,
+        }),
+      };
+    }),
+  );
+  return Object.assign({}, ...examples, ...ofUnions) as Schemas;
 }
 
 function linkageExample({ name, relation, self }: Link): Schemas {

@@ -43,6 +43,11 @@ const BY_NAME: Record<string, unknown> = {
   org_email: 'it@example.com',
   server_uuid: '4B2E4D0F6C1A4A7E9D3B5C8F70A1E2D3',
   battery_level: 0.87,
+  stages: [
+    { percent: 5, soak_minutes: 60 },
+    { percent: 100, soak_minutes: 60 },
+  ],
+  halt_at: { failures: 10, percent: 20 },
 };
 
 const TEXTS = (name: string) => [

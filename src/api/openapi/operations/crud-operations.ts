@@ -17,7 +17,7 @@ import {
 } from './operation.js';
 import { camelCase, one, singular } from './operation-names.js';
 import { parameterRef } from './parameters.js';
-import { relationshipOperation } from './relationship-operations.js';
+import { relationshipOperation, unionOperation } from './relationship-operations.js';
 import { type RouteSubject, subjectOf } from './route-subject.js';
 
 /** The Path Item Object of a route that follows from a definition. */
@@ -39,6 +39,8 @@ function operationText(subject: RouteSubject, place: OperationPlace): OperationT
       return itemOperation(subject, place);
     case 'relationship':
       return relationshipOperation(subject, place);
+    case 'union':
+      return unionOperation(subject, place);
   }
 }
 

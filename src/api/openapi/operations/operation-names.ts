@@ -9,7 +9,7 @@ export function camelCase(name: string): string {
 
 /** One of what `name` is the plural of. */
 export function singular(name: string): string {
-  return name.replace(/ies$/, 'y').replace(/s$/, '');
+  return name.replace(/ies$/, 'y').replace(/(?<=ss|tus|x|ch|sh)es$|s$/, '');
 }
 
 /** `available_os_updates` for people to read. */

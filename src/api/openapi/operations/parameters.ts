@@ -103,11 +103,13 @@ function linkagePageParameter(): Schema {
 }
 
 function fieldsParameter(registry: Registry): Schema {
-  const properties = [...registry.values()].map(({ type, attributes, relationships }) => {
-    const visible = namesOf(attributes, ({ writeOnly }) => writeOnly !== true);
-    const names = [...visible, ...Object.keys(relationships)].join('|');
-    return [type, { type: 'string', pattern: `^((${names})(,(?=.)|$))*$` }];
-  });
+  const properties = [...registry.values()].map(
+    ({ type, attributes, relationships, unions = {} }) => {
+      const visible = namesOf(attributes, ({ writeOnly }) => writeOnly !== true);
+      const names = [...visible, ...Object.keys(relationships), ...Object.keys(unions)].join('|');
+      return [type, { type: 'string', pattern: `^((${names})(,(?=.)|$))*$` }];
+    },
+  );
   return members(
     'fields',
     '`fields[type]=a,b`: only these attributes and relationships of a type, wherever it is in the document.',
@@ -217,9 +219,13 @@ function includeParameter(definition: ResourceDefinition, registry: Registry): S
 const MAX_INCLUDES = MAX_INCLUDE_STEPS / 2;
 
 /** Patterns of one and two steps; those of three would be most of the document. */
-function includePaths({ relationships }: ResourceDefinition, registry: Registry): string[] {
-  return Object.entries(relationships).map(([name, relation]) => {
+function includePaths(
+  { relationships, unions = {} }: ResourceDefinition,
+  registry: Registry,
+): string[] {
+  const paths = Object.entries(relationships).map(([name, relation]) => {
     const next = Object.keys(relatedDefinition(registry, relation).relationships);
     return next.length > 0 ? `${name}(\\.(${next.join('|')}))?` : name;
   });
+  return [...paths, ...Object.keys(unions)];
 }

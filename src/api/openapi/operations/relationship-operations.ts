@@ -1,5 +1,6 @@
 import type { Method } from '../../../jsonapi/operations/endpoints.js';
 import { linkageBodyName, linkageName } from '../schemas/linkage-schemas.js';
+import { unionName } from '../schemas/resource-schemas.js';
 import type { OperationPlace } from './collection-operations.js';
 import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
@@ -20,6 +21,23 @@ const SUMMARIES: Record<Exclude<Method, 'GET'>, (name: string, owner: string) =>
 export function relationshipOperation(subject: Linkage, place: OperationPlace): OperationText {
   const { method } = place;
   return method === 'GET' ? readOperation(subject, place) : changeOperation(subject, place, method);
+}
+
+/** …/relationships/{name} of a union. */
+export function unionOperation(
+  { definition, name }: Extract<RouteSubject, { kind: 'union' }>,
+  { role }: OperationPlace,
+): OperationText {
+  const owner = camelCase(singular(definition.type));
+  return {
+    operationId: `get${owner}${camelCase(name)}Relationship`,
+    summary: `Get the type and id of the ${words(name)} of ${one(definition.type)}`,
+    tag: definition.type,
+    role,
+    parameters: ['id', 'if_none_match'].map(parameterRef),
+    answers: readAnswers(`${unionName(definition, name)}_linkage`),
+    errors: [400, 404],
+  };
 }
 
 function common({ definition, name, relation }: Linkage) {

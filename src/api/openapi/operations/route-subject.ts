@@ -11,7 +11,8 @@ import {
 export type RouteSubject =
   | { kind: 'collection'; definition: ResourceDefinition; view?: View; parent?: Parent }
   | { kind: 'item'; definition: ResourceDefinition }
-  | { kind: 'relationship'; definition: ResourceDefinition; name: string; relation: Relationship };
+  | { kind: 'relationship'; definition: ResourceDefinition; name: string; relation: Relationship }
+  | { kind: 'union'; definition: ResourceDefinition; name: string };
 
 /** The resource that a collection lies below. */
 export interface Parent {
@@ -40,6 +41,10 @@ function subjectIn(
   if (view) return { kind: 'collection', definition, view };
   const item = `${definition.path}/{id}`;
   if (path === item) return { kind: 'item', definition };
+  const union = Object.keys(definition.unions ?? {}).find(
+    (name) => path === `${item}/relationships/${name}`,
+  );
+  if (union !== undefined) return { kind: 'union', definition, name: union };
   for (const [name, relation] of Object.entries(definition.relationships)) {
     if (path === `${item}/relationships/${name}`) {
       return { kind: 'relationship', definition, name, relation };

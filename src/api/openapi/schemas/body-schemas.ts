@@ -3,10 +3,11 @@ import {
   type Relationship,
   type ResourceDefinition,
 } from '../../../jsonapi/definition/definition.js';
+import { unionParts } from '../../../jsonapi/definition/unions.js';
 import type { Schema } from '../../api-route.js';
 import { described } from '../texts/attribute-texts.js';
 import { writtenSchema } from './attribute-schema.js';
-import { linkageBody } from './linkage-schemas.js';
+import { linkageBody, unionBody } from './linkage-schemas.js';
 import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
 
 type Mode = 'create' | 'update';
@@ -116,11 +117,15 @@ function writtenAttributes({ type, attributes, defaults = {} }: ResourceDefiniti
 }
 
 function writtenRelationships(
-  { relationships }: ResourceDefinition,
+  definition: ResourceDefinition,
   mode: Mode,
   fixed?: string,
 ): Schema | undefined {
+  const { relationships } = definition;
   const entries = Object.entries(relationships).filter(([, relation]) => isTaken(relation, mode));
+  const unions = Object.keys(definition.unions ?? {}).filter((name) =>
+    unionParts(definition, name)?.some(([, relation]) => isTaken(relation, mode)),
+  );
   if (entries.length === 0) return undefined;
   const required = entries.filter(
     ([name, relation]) =>
@@ -128,7 +133,10 @@ function writtenRelationships(
   );
   return {
     type: 'object',
-    properties: Object.fromEntries(entries.map(([name, to]) => [name, { ...linkageBody(to) }])),
+    properties: Object.fromEntries([
+      ...entries.map(([name, to]) => [name, { ...linkageBody(to) }]),
+      ...unions.map((name) => [name, unionBody(definition, name)]),
+    ]),
     ...(required.length > 0 ? { required: required.map(([name]) => name) } : {}),
     additionalProperties: false,
   };

@@ -21,6 +21,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   conflict: [409],
   wrong_type: [409],
   already_exists: [409],
+  confirmation_required: [409],
   in_use: [409],
   no_unlock_token: [409],
   device_unenrolled: [409],

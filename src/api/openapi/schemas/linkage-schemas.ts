@@ -1,5 +1,10 @@
-import type { Registry, Relationship } from '../../../jsonapi/definition/definition.js';
+import type {
+  Registry,
+  Relationship,
+  ResourceDefinition,
+} from '../../../jsonapi/definition/definition.js';
 import { MAX_IDENTIFIERS } from '../../../jsonapi/definition/identifiers.js';
+import { unionParts } from '../../../jsonapi/definition/unions.js';
 import type { Schema } from '../../api-route.js';
 import {
   ID,
@@ -9,6 +14,7 @@ import {
   shownName,
   shownRelationship,
   typeSchema,
+  unionName,
 } from './resource-schemas.js';
 
 /** Identifiers of every type that a relationship points to, and documents of relationships. */
@@ -16,7 +22,32 @@ export function linkageSchemas(registry: Registry): Schemas {
   const relations = [...registry.values()].flatMap(({ relationships }) =>
     Object.values(relationships),
   );
-  return Object.assign({}, ...relations.map(schemasOfLinkage)) as Schemas;
+  const unions = [...registry.values()].map(schemasOfUnions);
+  return Object.assign({}, ...relations.map(schemasOfLinkage), ...unions) as Schemas;
+}
+
+function schemasOfUnions(definition: ResourceDefinition): Schemas {
+  const schemas = Object.keys(definition.unions ?? {}).flatMap((name) => {
+    const types = unionTypes(definition, name).map((type) => refTo(`${type}_identifier`));
+    const data = { oneOf: [...types, { type: 'null' }] };
+    const shown = unionName(definition, name);
+    return [
+      [shown, narrowed('relationship', { data }, ['data'])],
+      [`${shown}_linkage`, narrowed('linkage', { data })],
+    ];
+  });
+  return Object.fromEntries(schemas) as Schemas;
+}
+
+function unionTypes(definition: ResourceDefinition, name: string): string[] {
+  return (unionParts(definition, name) ?? []).map(([, { type }]) => type);
+}
+
+/** The `data` that names what a union is to point to. */
+export function unionBody(definition: ResourceDefinition, name: string): Schema {
+  const types = unionTypes(definition, name).map((type) => refTo(`${type}_reference`));
+  const data = { oneOf: [...types, { type: 'null' }] };
+  return { type: 'object', properties: { data }, required: ['data'] };
 }
 
 function schemasOfLinkage(relation: Relationship): Schemas {

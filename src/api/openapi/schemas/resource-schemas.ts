@@ -66,17 +66,24 @@ export function narrowed(name: string, properties: Schemas, required: string[] =
   return { allOf: [refTo(name)], properties, ...needed };
 }
 
-function resourceSchema({ type, relationships }: ResourceDefinition): Schema {
+function resourceSchema(definition: ResourceDefinition): Schema {
+  const { type, relationships, unions = {} } = definition;
+  const shownUnions = Object.keys(unions).map((name) => [name, refTo(unionName(definition, name))]);
   const links = Object.entries(relationships).map(([name, relation]) => [
     name,
     refTo(shownName(relation)),
   ]);
-  const properties = Object.fromEntries(links);
+  const properties = Object.fromEntries([...links, ...shownUnions]);
   return narrowed('resource', {
     type: typeSchema(type),
     attributes: refTo(`${type}_attributes`),
     relationships: { type: 'object', properties, additionalProperties: false },
   });
+}
+
+/** The name of a union as resources show it. */
+export function unionName({ type }: ResourceDefinition, name: string): string {
+  return `${type}_${name}`;
 }
 
 /** The name of a relationship as resources show it. */

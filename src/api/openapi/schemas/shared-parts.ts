@@ -4,7 +4,7 @@ import { answerObject, jsonApiObject, jsonBodyObject } from '../operations/opera
 import { words } from '../operations/operation-names.js';
 import { createSchemaName } from './body-schemas.js';
 import { isChangedAlone, linkageBodyName, linkageName } from './linkage-schemas.js';
-import { refTo, type Schemas } from './resource-schemas.js';
+import { refTo, type Schemas, unionName } from './resource-schemas.js';
 
 /** The successful answers that several operations share, for `components.responses`. */
 export function sharedAnswers(registry: Registry): Schemas {
@@ -36,14 +36,21 @@ function resourceAnswers({ type, access }: ResourceDefinition): Schemas {
   return answers;
 }
 
-function linkageAnswers({ relationships }: ResourceDefinition): Schemas {
+function linkageAnswers(definition: ResourceDefinition): Schemas {
+  const { relationships, unions = {} } = definition;
   const answers = Object.values(relationships).map((relation) => {
-    const name = linkageName(relation);
-    const content = jsonApiObject(refTo(name), name);
-    const headers = ['ETag', 'Idempotency-Replayed'];
-    return { [name]: answerObject({ description: 'What it points to.', content, headers }) };
+    return linkageAnswer(linkageName(relation));
   });
-  return merge(answers);
+  const ofUnions = Object.keys(unions).map((name) =>
+    linkageAnswer(`${unionName(definition, name)}_linkage`),
+  );
+  return merge([...answers, ...ofUnions]);
+}
+
+function linkageAnswer(name: string): Schemas {
+  const content = jsonApiObject(refTo(name), name);
+  const headers = ['ETag', 'Idempotency-Replayed'];
+  return { [name]: answerObject({ description: 'What it points to.', content, headers }) };
 }
 
 /** The bodies that several operations share, for `components.requestBodies`. */

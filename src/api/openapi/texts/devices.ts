@@ -208,6 +208,14 @@ export const DEVICE_TEXTS = {
   device_groups: {
     name: 'Its name.',
     description: 'For people.',
+    kind: '`static`: devices are added by hand; `smart`: the rule decides. Never changes.',
+    rule:
+      'Of a smart group: filters that all must hold, as the JSON of `filter` of `GET /devices`. A ' +
+      'comparison with a fact that a device never reported leaves its membership as it is; times ' +
+      'also take durations such as `P30D`, where `lt` is older and `gt` younger.',
+    evaluated_at:
+      'When the rule was evaluated for all devices after it was saved; null until then.',
+    evaluated_devices: 'Devices that this evaluation has read so far.',
     created_at: 'When it was made.',
   },
   device_users: {

@@ -89,8 +89,54 @@ export const MANAGEMENT_TEXTS = {
     is_signed: 'Whether the uploaded file was signed.',
     signer: 'Who signed the uploaded file.',
     current_version: 'The number of the latest upload.',
+    active_version: 'The number of the version that devices get; null: the latest.',
+    paused_at: 'Since when no device gets or loses it.',
+    pause_reason: 'Why it is paused.',
     created_at: 'When it was first uploaded.',
     updated_at: 'When it was last uploaded.',
+  },
+  assignments: {
+    all_devices: 'Whether every device is the target; without a target otherwise.',
+    mode: 'Whether the target gets the item, or does not get it whatever else includes it.',
+    priority: 'Items of a higher priority are installed first.',
+    created_at: 'When it was created.',
+  },
+  device_items: {
+    identifier: '`PayloadIdentifier` of the profile.',
+    version: 'The number of the version that the device should have.',
+    state:
+      '`pending`: to be installed. `sent`: the command is under way. `installed`: the device has acknowledged it. `verified`: ' +
+      'the device has listed it. `removing`: to be removed. `failed`, `conflict`, `not_applicable`, `waiting_for_user`, ' +
+      '`paused`: see `reason`.',
+    reason_code: 'Why it is in this state, for programs.',
+    reason: 'Why it is in this state.',
+    payload_uuid: 'The `PayloadUUID` that proves this version in the list of the device.',
+    priority: 'Items of a higher priority are installed first.',
+    attempts: 'How often it has failed since something changed.',
+    next_attempt_at: 'When it is tried again.',
+    repairs: 'How often the device had lost it.',
+    changed_at: 'When its state last changed.',
+  },
+  rollouts: {
+    version: 'The number of the version that devices get stage by stage.',
+    former_version: 'The number of the version that the others keep, and get back by a rollback.',
+    stages:
+      'At most 20: `percent` of the devices, with up to two decimals, more than before, 100 in the ' +
+      'last; `soak_minutes` that a stage lasts at least. The first may have 0 percent with a `first_tag`.',
+    halt_at:
+      'Halts by itself as soon as `failures` devices have failed, or `percent` of those that answered ' +
+      '(at least 5, or the whole stage); null: no such limit; left out: 25 and 10. At least one is needed.',
+    state:
+      '`running`; `halted`: nothing is queued for the new version, see `reason`; `rolled_back`; ' +
+      '`finished`: every device gets the new version.',
+    reason: 'Why it has halted, or what its stage waits for.',
+    stage: 'The present stage, from 1.',
+    stage_started_at: 'When the stage began, or was resumed.',
+    devices: 'Devices of the stage, counted each minute.',
+    verified: 'Devices that have listed the new version.',
+    failed: 'Devices on which the new version has failed, and has not been listed since.',
+    created_at: 'When it was started.',
+    ended_at: 'When it finished or was rolled back.',
   },
   profile_payloads: {
     position: 'Its place in the profile, from 0.',
@@ -103,6 +149,13 @@ export const MANAGEMENT_TEXTS = {
     organization: '`PayloadOrganization`.',
     is_known: "Whether Apple's schema has this type.",
   },
+  profile_secrets: {
+    name: 'Profiles name it as `$SECRET_name`.',
+    value: 'The text; it is never shown.',
+    version: 'Counts the values.',
+    created_at: 'When it was added.',
+    updated_at: 'When its value last changed.',
+  },
   profile_versions: {
     number: 'Counts the uploads of this profile.',
     uuid: '`PayloadUUID` of this version.',
@@ -114,6 +167,9 @@ export const MANAGEMENT_TEXTS = {
     holds_secrets: 'Whether a payload holds a secret.',
     size: 'Bytes of the file.',
     warnings: 'What Apple or devices may object to.',
+    variables: 'Names of the variables in its strings, without dollars.',
+    is_rendered:
+      'Whether its strings are rendered for each device; false of what was uploaded earlier.',
     uploaded_by: 'Name of the token that uploaded it.',
     created_at: 'When it was uploaded.',
   },

@@ -22,7 +22,7 @@ const TAGS: Record<string, string> = {
   installed_provisioning_profiles: 'Provisioning profiles that devices have reported.',
   local_users: 'Accounts of Macs, and users of Shared iPads, that devices have reported.',
   managed_applications: 'Applications that Muster manages, as devices have reported them.',
-  device_groups: 'Devices by group.',
+  device_groups: 'Devices by group: static ones by hand, smart ones by a rule.',
   device_secrets: 'What devices have escrowed: kinds and times; a separate call shows the value.',
   device_setups: 'Devices that waited, or still wait, in Setup Assistant.',
   devices: 'Every device known, enrolled or not.',
@@ -31,7 +31,9 @@ const TAGS: Record<string, string> = {
   installed_certificates: 'Certificates that devices have reported.',
   installed_profiles: 'Profiles that devices have reported.',
   jobs: 'Background work of the server: waiting, running and failed.',
+  profile_secrets: 'Secret texts for the variables of profiles.',
   profiles: 'Configuration profiles: upload, inspect, download.',
+  rollouts: 'New versions of profiles that reach devices stage by stage, and halt by themselves.',
   rsa_private_keys: 'Facts about private keys; never the keys themselves.',
   tags: 'Labels of devices and applications.',
 };

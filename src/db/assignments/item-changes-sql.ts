@@ -1,0 +1,98 @@
+/** Commands that are superseded before they were sent; one that is sent meanwhile is left. */
+export const CHANGES = `
+cancelled as (
+  update commands c set status = 'Cancelled', device_item_id = null,
+    reason = 'superseded: the assignments of the device have changed'
+  from next n
+  where c.id = n.command_id and n.is_unsent and c.is_pending and c.sent_at is null
+  returning c.id
+), forgotten as (
+  delete from device_items i using next n
+  where i.id = n.item_id and n.step = 'forget'
+    and (not n.is_unsent or exists (select from cancelled c where c.id = n.command_id))
+  returning i.id
+), inserted as (
+  insert into device_items (device_id, item_key, identifier, profile_id, profile_version_id, version,
+    assignment_id, payload_uuid, payload_values, priority, enrollment_number, state, reason_code, reason,
+    action)
+  select device_id, item_key, identifier, profile_id, version_id, version, assignment_id, uuid,
+    payload_values, priority, present_enrollment, next_state, next_code, next_reason, next_action
+  from next where item_id is null and is_wanted
+  returning id, action
+), updated as (
+  update device_items i set
+    profile_id = coalesce(n.profile_id, i.profile_id),
+    profile_version_id = coalesce(n.version_id, i.profile_version_id),
+    version = coalesce(n.version, i.version),
+    assignment_id = n.assignment_id,
+    payload_uuid = coalesce(n.uuid, i.payload_uuid),
+    payload_values = case when n.is_wanted then n.payload_values else i.payload_values end,
+    priority = coalesce(n.priority, i.priority),
+    enrollment_number = n.present_enrollment,
+    state = n.next_state,
+    reason_code = n.next_code,
+    reason = n.next_reason,
+    action = n.next_action,
+    command_id = case when n.next_action is null or n.step = 'remove_waits' then i.command_id end,
+    attempts = n.next_attempts,
+    next_attempt_at = n.next_at,
+    installed_uuid = case
+      when not n.is_of_enrollment then null
+      when n.step = 'installed' then n.uuid
+      else i.installed_uuid end,
+    installed_version = case
+      when not n.is_of_enrollment then null
+      when n.step = 'installed' then n.version
+      else i.installed_version end,
+    acted_at = case
+      when not n.is_of_enrollment then null
+      else coalesce(n.acknowledged_at, i.acted_at) end,
+    repairs = case
+      when n.step = 'repair' then i.repairs + 1
+      when n.step = 'install' and n.uuid is distinct from i.payload_uuid then 0
+      else i.repairs end,
+    changed_at = now()
+  from next n
+  where i.id = n.item_id and n.step <> 'forget'
+    and not (n.is_unsent and n.step = 'keep'
+      and not exists (select from cancelled c where c.id = n.command_id))
+    and (n.step not in ('verified', 'not_enrolled', 'withheld', 'conflict', 'paused', 'no_value',
+        'remove_waits')
+      or (i.state, i.reason_code, i.reason, i.version, i.enrollment_number, i.assignment_id)
+        is distinct from (n.next_state, n.next_code, n.next_reason, coalesce(n.version, i.version),
+          n.present_enrollment, n.assignment_id))
+  returning i.id, i.action
+)`;
+
+const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;'), '>', '&gt;')`;
+
+/**
+ * The commands of items with an action and none, the first of a priority first. Installs share the
+ * payload of their version; those whose version has none yet are left.
+ */
+export const QUEUE_ITEM_COMMANDS = `
+with due as (
+  select i.id, i.device_id, i.action, p.sha256, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
+    case when i.action = 'install' and i.payload_values is not null then
+      jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
+  from device_items i
+  left join unnest(:versions::bigint[], :hashes::bytea[]) as p (version_id, sha256)
+    on p.version_id = i.profile_version_id
+  where i.device_id = any(:devices::bigint[]) and i.action is not null and i.command_id is null
+    and (i.action = 'remove' or p.sha256 is not null)
+  order by i.action = 'remove' desc, i.priority desc, i.profile_id
+), queued as (
+  insert into commands (uuid, device_id, request_type, payload, payload_sha256, payload_values,
+    device_item_id)
+  select uuid, device_id,
+    case action when 'install' then 'InstallProfile' else 'RemoveProfile' end,
+    case action when 'remove' then convert_to(
+      replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
+        uuid::text), 'UTF8') end,
+    case action when 'install' then sha256 end, payload_values, id
+  from due
+  returning id, device_id, device_item_id
+)
+update device_items i set command_id = q.id
+from queued q where i.id = q.device_item_id
+returning i.device_id`;

@@ -1,0 +1,33 @@
+/**
+ * Lateral to a wanted item `w` and its version `v`: `payload_values` has the value of each variable that
+ * the device has one for, `missing` the others. A secret counts by its id and version, never by its text.
+ * Nothing is read for a version that is not rendered.
+ */
+export const PROFILE_VALUES = `lateral (
+  select case when v.is_rendered then
+      coalesce(jsonb_object_agg(f.name, f.value) filter (where f.value is not null), '{}') end
+      as payload_values,
+    array_agg('$' || f.name order by f.name) filter (where f.value is null) as missing
+  from (
+    select n.name, case
+        when starts_with(n.name, 'SECRET_') then (
+          select jsonb_build_array(s.id, s.version) from profile_secrets s
+          where s.name = substring(n.name from 8))
+        else to_jsonb(nullif(case n.name
+          when 'SERIAL' then d.serial_number
+          when 'UDID' then d.udid
+          when 'DEVICE_NAME' then d.device_name
+          when 'ASSET_TAG' then d.asset_tag
+          when 'USER_EMAIL' then d.managed_apple_account
+          when 'USER_NAME' then (
+            select u.full_name from enrollment_users u
+            where lower(u.account) = lower(d.managed_apple_account))
+        end, '')) end as value
+    from devices d cross join unnest(v.variables) as n (name)
+    where v.is_rendered and d.id = w.device_id
+  ) f
+)`;
+
+/** The PayloadUUID that follows from the version and the values `x` of PROFILE_VALUES. */
+export const RENDERED_UUID = `upper(encode(substring(
+  sha256(v.content_digest || convert_to(x.payload_values::text, 'UTF8')) for 16), 'hex')::uuid::text)`;

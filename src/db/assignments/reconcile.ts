@@ -1,0 +1,126 @@
+import type { Knex } from 'knex';
+import type { Transaction } from '../connection/unit-of-work.js';
+import { QUEUE_ITEM_COMMANDS } from './item-changes-sql.js';
+import { RECONCILE } from './reconcile-sql.js';
+
+export interface ReconcileScope {
+  deviceIds: readonly number[];
+  /** Only this item of the devices; all of them without. */
+  itemKey?: string | undefined;
+  /** Setup Assistant goes on while everything else is paused. */
+  ignoresPause?: boolean | undefined;
+}
+
+export interface Reconciled {
+  /** Items that were added, changed or removed. */
+  changed: number;
+  /** Versions to install somewhere, by their ids. */
+  versions: number[];
+  has_removals: boolean;
+  /** Devices that carried out a change: their ProfileList shows whether it is there. */
+  to_list: number[];
+}
+
+/** The payload of InstallProfile for a version. */
+export interface VersionPayload {
+  versionId: number;
+  sha256: Buffer;
+}
+
+export interface ItemCommands {
+  deviceIds: readonly number[];
+  payloads: readonly VersionPayload[];
+  /** The plist of RemoveProfile, with IDENTIFIER and the UUID of zeros in place of its own. */
+  removal: string;
+}
+
+/**
+ * Until the tables are analyzed, PostgreSQL takes freshly filled ones for empty, and compares every item
+ * with every other.
+ */
+const BY_INDEX = 'set local enable_seqscan = off';
+
+/** Writes what changes for the devices, whose locks the caller has. */
+export async function reconcileItems(
+  trx: Transaction,
+  { deviceIds, itemKey, ignoresPause = false }: ReconcileScope,
+): Promise<Reconciled> {
+  await trx.raw(BY_INDEX);
+  const { rows } = await trx.raw<{ rows: Reconciled[] }>(RECONCILE, {
+    devices: [...deviceIds],
+    item_key: itemKey ?? null,
+    ignores_pause: ignoresPause,
+  });
+  const [row] = rows;
+  if (row === undefined) throw new Error('the reconciliation returned no row');
+  return row;
+}
+
+/** Queues the commands that items of the devices wait for. Returns the devices that got one. */
+export async function queueItemCommands(
+  trx: Transaction,
+  { deviceIds, payloads, removal }: ItemCommands,
+): Promise<number[]> {
+  const { rows } = await trx.raw<{ rows: { device_id: number }[] }>(QUEUE_ITEM_COMMANDS, {
+    devices: [...deviceIds],
+    versions: payloads.map(({ versionId }) => versionId),
+    hashes: payloads.map(({ sha256 }) => sha256),
+    removal,
+  });
+  return [...new Set(rows.map(({ device_id }) => device_id))];
+}
+
+/** Items of the version that could not be built: nothing is queued for them until a new version comes. */
+export async function failUnbuiltItems(
+  trx: Transaction,
+  { deviceIds, versionId }: { deviceIds: readonly number[]; versionId: number },
+): Promise<void> {
+  await trx('device_items')
+    .whereRaw('device_id = any(?::bigint[])', [[...deviceIds]])
+    .where({ profile_version_id: versionId, action: 'install', command_id: null })
+    .update({
+      state: 'failed',
+      action: null,
+      reason_code: 'unbuilt',
+      reason: 'the profile could not be built; the log of the server says why. Upload it again',
+      changed_at: trx.fn.now(),
+    });
+}
+
+/** A version to build. */
+export interface VersionToBuild {
+  id: number;
+  profile_id: number;
+  number: number;
+  is_signed: boolean;
+  /** It is a template: each device gets it with values of its own. */
+  is_rendered: boolean;
+  holds_secrets: boolean;
+  content_digest: Buffer;
+}
+
+export async function findVersions(knex: Knex, ids: readonly number[]): Promise<VersionToBuild[]> {
+  return await knex('profile_versions')
+    .whereRaw('id = any(?::bigint[])', [[...ids]])
+    .orderBy('id')
+    .select(
+      'id',
+      'profile_id',
+      'number',
+      'is_signed',
+      'is_rendered',
+      'holds_secrets',
+      'content_digest',
+    );
+}
+
+const TO_LIST = `
+select d.id from unnest(?::bigint[]) as d (id)
+where not exists (select from device_items i where i.device_id = d.id and i.action is not null)`;
+
+/** Those of the devices that have nothing under way any more. */
+export async function devicesToList(trx: Transaction, ids: readonly number[]): Promise<number[]> {
+  if (ids.length === 0) return [];
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(TO_LIST, [[...ids]]);
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,89 @@
+import type { Transaction } from '../db/connection/unit-of-work.js';
+import { findReferences } from '../db/groups/group-references.js';
+import { lockRules, refreshState, storedRules } from '../db/groups/smart-group-state.js';
+import { validationError } from '../errors.js';
+import type { JobQueue } from '../jobs/job-queue.js';
+import type { Actor } from '../jsonapi/context.js';
+import type { Registry } from '../jsonapi/definition/definition.js';
+import { EVALUATE_GROUP } from './evaluate-task.js';
+import { type Rule, readRule, ruleFaults } from './rule.js';
+import { faultOfGraph, MOST_LEVELS } from './rule-graph.js';
+
+/** Each change of a fact is evaluated for the rules that mention it. */
+const MOST_SMART_GROUPS = 1_000;
+
+/** Columns of a group whose rule was saved. */
+export interface RuleColumns {
+  rule_facts: string[];
+  rule_number: number;
+  evaluated_at: null;
+  evaluated_devices: number;
+  evaluated_to: number;
+}
+
+export interface SmartGroupsDeps {
+  registry: Registry;
+  jobs: JobQueue;
+}
+
+/** Saves the rules of groups. A job then evaluates them for all devices. */
+export class SmartGroups {
+  readonly #deps: SmartGroupsDeps;
+
+  constructor(deps: SmartGroupsDeps) {
+    this.#deps = deps;
+  }
+
+  /** What is stored with a rule. AppError 422 that names every fault of it. */
+  columnsOf(rule: unknown, { actor, number }: { actor: Actor; number: number }): RuleColumns {
+    const { facts } = readRule(rule, this.#deps.registry, actor);
+    const unread = { evaluated_at: null, evaluated_devices: 0, evaluated_to: 0 };
+    return { rule_facts: facts, rule_number: number, ...unread };
+  }
+
+  /** After the rule of a group was stored. AppError 422 if it leads to itself. */
+  async saved(trx: Transaction, { id, number }: { id: number; number: number }): Promise<void> {
+    await this.changed(trx);
+    const key = `${EVALUATE_GROUP.name}:${id}`;
+    await this.#deps.jobs.add(trx, EVALUATE_GROUP, { id, number }, { key });
+  }
+
+  /** After rules were stored or deleted, or a group was renamed. AppError 422 as `saved`. */
+  async changed(trx: Transaction): Promise<void> {
+    await lockRules(trx);
+    const rules = await this.#readAll(trx);
+    if (rules.length > MOST_SMART_GROUPS) {
+      const detail = `there may be ${MOST_SMART_GROUPS} smart groups: delete one first`;
+      throw validationError([{ detail, source: { pointer: '/data/attributes/kind' } }]);
+    }
+    await assertEnds(trx, rules);
+    const hours = rules.flatMap(({ shortestHours }) => shortestHours ?? []);
+    await refreshState(trx, hours.length > 0 ? Math.min(...hours) : null);
+  }
+
+  async #readAll(trx: Transaction): Promise<NamedRule[]> {
+    const stored = await storedRules(trx);
+    return stored.flatMap(({ id, name, rule }) => {
+      try {
+        return [{ id, name, ...readRule(rule, this.#deps.registry) }];
+      } catch {
+        // Of a former version. It is logged where it is evaluated, and hinders no other rule.
+        return [];
+      }
+    });
+  }
+}
+
+type NamedRule = Rule & { id: number; name: string };
+
+async function assertEnds(trx: Transaction, rules: NamedRule[]): Promise<void> {
+  const fault = faultOfGraph(await findReferences(trx, rules));
+  if (fault === undefined) return;
+  const names = new Map(rules.map(({ id, name }) => [id, name]));
+  const path = fault.path.map((id) => `${names.get(id) ?? 'group'} (${id})`).join(' → ');
+  throw ruleFaults([
+    fault.kind === 'cycle'
+      ? `the rule leads to itself: ${path}. Take one of these groups out of the rule before it`
+      : `rules may look through ${MOST_LEVELS} others; this path is longer: ${path}`,
+  ]);
+}
