@@ -78,6 +78,7 @@ async function read(
   const controller = new AbortController();
   const { signal } = controller;
   const cancel = () => controller.abort(new AppError('unavailable', 503, 'the client has left'));
+  if (res.closed) cancel();
   res.once('close', cancel);
   try {
     sendAnswer(req, res, await handler(api, { ...request, signal }));

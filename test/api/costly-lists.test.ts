@@ -1,4 +1,5 @@
 import { get } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import request from 'supertest';
 import { createToken } from '../../src/auth/api-tokens.js';
@@ -108,6 +109,19 @@ describe('ten costly lists of one token', () => {
     await sleep(100);
     expect(await running()).toBe(0);
     expect((await ask('/api/v1/tags?page[size]=1', viewer)).status).toBe(200);
+  });
+
+  it('are not begun for clients that have left while their token was checked', async () => {
+    const { hostname, port } = new URL(app.url);
+    const head = `GET ${costly()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${viewer}\r\n\r\n`;
+    const sent = Array.from({ length: 4 }, async () => {
+      const socket = connect(Number(port), hostname);
+      await new Promise((resolve) => socket.write(head, resolve));
+      socket.resetAndDestroy();
+    });
+    await Promise.all(sent);
+    await sleep(300);
+    expect(await running()).toBe(0);
   });
 
   it('are shown by the metrics', async () => {

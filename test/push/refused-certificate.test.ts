@@ -1,3 +1,4 @@
+import { blockTopic } from '../../src/db/push/push-topics.js';
 import type { LogLine } from '../http/log-lines.js';
 import {
   eventually,
@@ -86,6 +87,26 @@ describe('a push certificate that Apple refuses', () => {
     expect(alerts()).toMatchObject([{ topic: TOPIC, reason: 'BadCertificate' }]);
     const [first] = targets;
     expect(first && (await world.deviceRow(first))).toMatchObject({ push_state: 'ok' });
+  });
+
+  it('waits as long for a process that finds it being blocked by another', async () => {
+    const other = await world.db.knex.transaction();
+    await other('push_topics').insert({
+      topic: TOPIC,
+      blocked_reason: 'BadCertificate',
+      retry_at: other.raw("now() + interval '10 minutes'"),
+    });
+    const refusal = { topic: TOPIC, reason: 'BadCertificate', isProbe: false };
+    const blocking = blockTopic(world.db, refusal);
+    await eventually(async () => {
+      const { rows } = await world.db.pool.query(
+        "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'",
+      );
+      expect(rows).toHaveLength(1);
+    });
+    await other.commit();
+    expect(await blocking).toEqual({ isNew: false, retryIn: expect.any(Number) });
+    expect((await blocking).retryIn).toBeGreaterThan(9 * MINUTE * 1000);
   });
 
   it('does not affect other topics', async () => {

@@ -95,8 +95,11 @@ export async function blockTopic(
 ): Promise<Blocked> {
   type Row = { is_new: boolean; retry_in: number };
   const statement = isProbe ? STAY_BLOCKED : BLOCK;
-  const { rows } = await runInBackground<Row>(db, statement, [topic, reason]);
-  // Unblocked between the two reads: the next refusal blocks it again.
+  const record = () => runInBackground<Row>(db, statement, [topic, reason]);
+  let { rows } = await record();
+  // Blocked by another process meanwhile: this statement did not see its row.
+  if (rows.length === 0 && !isProbe) ({ rows } = await record());
+  // Unblocked since: the next refusal blocks it again.
   const [row = { is_new: false, retry_in: 0 }] = rows;
   return { isNew: row.is_new, retryIn: Math.max(0, row.retry_in) };
 }
