@@ -1,5 +1,5 @@
 import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
-import { assignments } from './assignments/assignments.js';
+import { type AssignmentServices, assignments } from './assignments/assignments.js';
 import { deviceItems } from './assignments/device-items.js';
 import { type RolloutServices, rollouts } from './assignments/rollouts.js';
 import type { CertificateServices } from './certificates/certificate-operations.js';
@@ -59,6 +59,7 @@ export type ResourceServices = CertificateServices &
   GroupServices &
   JobServices &
   ProfileSecretServices &
+  AssignmentServices &
   RolloutServices &
   SealingServices &
   ScepServices;

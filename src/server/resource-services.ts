@@ -1,3 +1,4 @@
+import { Requirements } from '../assignments/requirements.js';
 import { Rollouts } from '../assignments/rollouts/rollouts.js';
 import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
@@ -94,5 +95,6 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     signingRequests: new SigningRequestService(box),
     jobs: new JobService(),
     rollouts: new Rollouts(),
+    requirements: new Requirements(),
   } satisfies ResourceServices;
 }

@@ -57,11 +57,19 @@ cancelled as (
     and not (n.is_unsent and n.step = 'keep'
       and not exists (select from cancelled c where c.id = n.command_id))
     and (n.step not in ('verified', 'not_enrolled', 'withheld', 'conflict', 'paused', 'no_value',
-        'remove_waits')
+        'waits_for_item', 'remove_waits')
       or (i.state, i.reason_code, i.reason, i.version, i.enrollment_number, i.assignment_id)
         is distinct from (n.next_state, n.next_code, n.next_reason, coalesce(n.version, i.version),
           n.present_enrollment, n.assignment_id))
   returning i.id, i.action
+), marked as (
+  -- Others may have waited for it.
+  insert into reconcile_marks (device_id)
+  select distinct n.device_id from next n
+  where (n.step = 'forget' or n.next_state is distinct from n.state) and exists (
+    select from device_items i
+    where i.device_id = n.device_id and i.reason_code = 'waiting_for_item'
+      and i.item_key <> n.item_key)
 )`;
 
 const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;'), '>', '&gt;')`;

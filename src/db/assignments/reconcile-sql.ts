@@ -1,5 +1,6 @@
 import { CHANGES } from './item-changes-sql.js';
 import { PROFILE_VALUES, RENDERED_UUID } from './profile-values-sql.js';
+import { WAITS_FOR } from './requirements.js';
 import { VERSION_OF_DEVICE } from './rollout-sql.js';
 
 /** A failed install or removal is repeated until it has failed so often. */
@@ -27,7 +28,8 @@ hit as (
 ), wanted as (
   select device_id, profile_id,
     max(priority) filter (where mode = 'include') as priority,
-    min(id) filter (where mode = 'include') as assignment_id
+    min(id) filter (where mode = 'include') as assignment_id,
+    array_agg(id) filter (where mode = 'include') as assignment_ids
   from hit
   where :item_key::text is null or profile_id in (
     select id from profiles where lower(identifier) = substring(:item_key::text from 9))
@@ -36,7 +38,7 @@ hit as (
 ), item as (
   select w.device_id, 'profile:' || lower(p.identifier) as item_key, p.identifier, w.profile_id,
     w.priority, w.assignment_id, v.id as version_id, v.number as version,
-    x.payload_values, x.missing,
+    x.payload_values, x.missing, q.waits_for,
     case when v.is_signed then v.uuid
       when v.is_rendered then ${RENDERED_UUID}
       else upper(encode(substring(v.content_digest for 16), 'hex')::uuid::text) end as uuid,
@@ -46,6 +48,7 @@ hit as (
   left join rollouts r on r.profile_id = p.id and r.state in ('running', 'halted')
   join profile_versions v on v.profile_id = p.id and v.number = ${VERSION_OF_DEVICE}
   cross join ${PROFILE_VALUES} x
+  cross join ${WAITS_FOR} q
 )`;
 
 /** What is stored and known of the same devices and items. */
@@ -65,7 +68,7 @@ pair as (
     d.is_paused or d.is_flapping or coalesce(w.is_paused, false) as is_paused,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
     w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
-    w.payload_values, w.missing,
+    w.payload_values, w.missing, w.waits_for,
     w.device_id is not null as is_wanted,
     i.id as item_id, i.state, i.reason_code, i.action, i.command_id, i.attempts, i.next_attempt_at,
     i.payload_uuid, i.installed_uuid, i.acted_at, i.repairs,
@@ -159,6 +162,8 @@ judged as (
     when verdict = 'wait' and is_unsent and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair', 'remove') and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair') and missing is not null then 'no_value'
+    when verdict in ('install', 'try_again', 'repair') and waits_for is not null
+      then 'waits_for_item'
     else verdict end as step
   from (
     select *, case when is_wanted then (${VERDICT_OF_WANTED}) else (${VERDICT_OF_UNWANTED}) end
@@ -178,8 +183,8 @@ const NEXT = `
 next as (
   select *,
     case
-      when step in ('install', 'try_again', 'try_later', 'repair', 'not_enrolled', 'no_value')
-        then 'pending'
+      when step in ('install', 'try_again', 'try_later', 'repair', 'not_enrolled', 'no_value',
+        'waits_for_item') then 'pending'
       when step in ('installed', 'keep') then 'installed'
       when step = 'verified' then 'verified'
       when step in ('failed', 'not_listed', 'not_removed') then 'failed'
@@ -193,6 +198,7 @@ next as (
       when 'conflict' then 'unmanaged_profile'
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
+      when 'waits_for_item' then 'waiting_for_item'
       when 'failed' then 'command_failed'
       when 'try_later' then case when action is null then 'not_listed' else 'command_failed' end
       when 'not_listed' then 'not_listed'
@@ -211,6 +217,7 @@ next as (
         else 'paused; resume to go on' end
       when 'no_value' then 'no value for ' || array_to_string(missing, ', ')
         || '; installed once there is one'
+      when 'waits_for_item' then 'waits until it is verified: ' || waits_for
       when 'try_later' then coalesce('command ' || command_id || ' is ' || command_status
         || coalesce(': ' || command_reason, ''), 'the device did not list the profile')
         || '; tried again'

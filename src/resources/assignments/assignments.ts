@@ -1,22 +1,40 @@
+import type { Requirements } from '../../assignments/requirements.js';
 import { AppError, validationError } from '../../errors.js';
 import { bool, integer, oneOf, timestamp } from '../../jsonapi/definition/attributes.js';
 import {
   type CreateOperation,
   defineResource,
+  type RelateOperation,
   type UpdateOperation,
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
-import type { ToOne } from '../../jsonapi/definition/shape.js';
-import { operatorWrites } from '../common.js';
+import type { ResourceShape, ToManyShape, ToOne } from '../../jsonapi/definition/shape.js';
+import { operatorWrites, type Service } from '../common.js';
 import { profilePayloads } from '../profiles/profile-payloads.js';
 import { profiles } from '../profiles/profiles.js';
+
+export interface AssignmentServices {
+  requirements: Service<Pick<Requirements, 'begin' | 'check'>>;
+}
 
 function part(type: string, column: string): ToOne {
   return { kind: 'toOne', type, column, write: 'create' };
 }
 
+const REQUIREMENTS: ToManyShape = {
+  kind: 'toMany',
+  type: 'profiles',
+  via: { table: 'assignment_requirements', own: 'assignment_id', other: 'profile_id' },
+};
+const SHAPE: ResourceShape = {
+  type: 'assignments',
+  table: 'assignments',
+  attributes: {},
+  relationships: {},
+};
+
 /** Who should have an item: what some include matches and no exclude. */
-export const assignments = defineResource({
+export const assignments = defineResource<AssignmentServices>({
   type: 'assignments',
   path: '/assignments',
   table: 'assignments',
@@ -33,6 +51,11 @@ export const assignments = defineResource({
     tag: part('tags', 'tag_id'),
     device_group: part('device_groups', 'device_group_id'),
     device: part('devices', 'device_id'),
+    requires: {
+      ...REQUIREMENTS,
+      write: 'document',
+      operations: { add: requireItems, remove: waiveItems },
+    },
   },
   unions: { item: ['profile'], target: ['tag', 'device_group', 'device'] },
   operations: { create: createAssignment, update: updateAssignment },
@@ -42,7 +65,9 @@ const TARGETS = { tag: 'tag_id', device_group: 'device_group_id', device: 'devic
 const ITEM = { source: { pointer: '/data/relationships/item' } };
 const TARGET = { source: { pointer: '/data/relationships/target' } };
 
-async function createAssignment(operation: CreateOperation<unknown>): Promise<WriteResult> {
+async function createAssignment(
+  operation: CreateOperation<AssignmentServices>,
+): Promise<WriteResult> {
   const { trx, store, shape, attributes, toOne } = operation;
   requireItemAndTarget(operation);
   const { profile } = toOne;
@@ -53,13 +78,33 @@ async function createAssignment(operation: CreateOperation<unknown>): Promise<Wr
 }
 
 /** Only the priority changes, which orders what is queued from then on. */
-async function updateAssignment(operation: UpdateOperation<unknown>): Promise<WriteResult> {
+async function updateAssignment(
+  operation: UpdateOperation<AssignmentServices>,
+): Promise<WriteResult> {
   const { trx, store, shape, id, attributes: values } = operation;
   if (Object.keys(values).length > 0) await store.update(trx, { shape, id, values });
   return { id };
 }
 
-function requireItemAndTarget({ attributes, toOne }: CreateOperation<unknown>): void {
+/** Items that have to be verified on a device before the assignment's own is installed there. */
+async function requireItems(operation: RelateOperation<AssignmentServices>): Promise<void> {
+  const { trx, store, services, id, relatedIds, at } = operation;
+  const row = await store.find(trx, { shape: SHAPE, id, columns: ['mode'] });
+  if (row?.mode === 'exclude') {
+    const detail = 'an assignment that excludes installs nothing, so it has nothing to wait for';
+    throw validationError([{ detail, source: { pointer: at } }]);
+  }
+  await services.requirements.begin(trx);
+  await store.link(trx, { relation: REQUIREMENTS, shape: SHAPE, id, relatedIds });
+  await services.requirements.check(trx, { assignmentId: id, profileIds: relatedIds, at });
+}
+
+async function waiveItems(operation: RelateOperation<AssignmentServices>): Promise<void> {
+  const { trx, store, id, relatedIds } = operation;
+  await store.unlink(trx, { relation: REQUIREMENTS, shape: SHAPE, id, relatedIds });
+}
+
+function requireItemAndTarget({ attributes, toOne }: CreateOperation<AssignmentServices>): void {
   const faults = [];
   const given = Object.keys(TARGETS).filter((name) => typeof toOne[name] === 'number');
   if (typeof toOne.profile !== 'number') {
@@ -78,7 +123,7 @@ function requireItemAndTarget({ attributes, toOne }: CreateOperation<unknown>): 
 
 /** A profile that enrolls would replace the enrollment of its devices. */
 async function requireNoEnrollment(
-  { trx, store }: CreateOperation<unknown>,
+  { trx, store }: CreateOperation<AssignmentServices>,
   id: number,
 ): Promise<void> {
   const { payloads: relation } = profiles.relationships;

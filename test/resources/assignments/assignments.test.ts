@@ -82,6 +82,9 @@ describe('creating an assignment', () => {
       device: { links: { self: `${self}/relationships/device` }, data: null },
       item: shown(`${self}/relationships/item`, 'profiles', profileId),
       target: shown(`${self}/relationships/target`, 'tags', tag),
+      requires: {
+        links: { self: `${self}/relationships/requires`, related: `${self}/requires` },
+      },
     });
     const again = await api.post('/assignments', document(relationships));
     expect([again.status, again.body.errors[0].code]).toEqual([409, 'already_exists']);
