@@ -24,13 +24,17 @@ import {
 } from '../db/assignments/reconcile.js';
 import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import { usersToList } from '../db/devices/user-profiles.js';
 import { Repeater } from '../jobs/repeater.js';
 import type { Logger } from '../logger.js';
 import type { ProfilePayloads } from './profile-payloads.js';
 
 export interface ReconcilerDeps {
   db: Database;
-  queue: Pick<CommandQueue, 'pushLater' | 'queueProfileLists'>;
+  queue: Pick<
+    CommandQueue,
+    'pushLater' | 'pushUsersLater' | 'queueProfileLists' | 'queueUserProfileLists'
+  >;
   payloads: Pick<ProfilePayloads, 'store'>;
   logger: Logger;
 }
@@ -97,14 +101,16 @@ export class Reconciler {
     if (versions.length > 0 || hasRemovals) {
       const built = await payloads.store(trx, versions);
       const removal = PROFILE_REMOVAL;
-      const devices = await queueItemCommands(trx, { deviceIds, payloads: built, removal });
-      await queue.pushLater(trx, devices);
+      const queued = await queueItemCommands(trx, { deviceIds, payloads: built, removal });
+      await queue.pushLater(trx, queued.devices);
+      await queue.pushUsersLater(trx, queued.users);
       for (const versionId of versions) {
         if (built.some((payload) => payload.versionId === versionId)) continue;
         await failUnbuiltItems(trx, { deviceIds, versionId });
       }
     }
     await queue.queueProfileLists(trx, await devicesToList(trx, result.to_list));
+    await queue.queueUserProfileLists(trx, await usersToList(trx, result.users_to_list));
     return result;
   }
 

@@ -20,6 +20,7 @@ import {
 } from '../db/devices/device-repository.js';
 import { escrowOfCommand, type SealedSecret } from '../db/devices/device-secrets.js';
 import { type SharedPayload, storePayloadSql } from '../db/devices/shared-payloads.js';
+import { type UserOfDevice, usersToList, usersWithItems } from '../db/devices/user-profiles.js';
 import {
   type PushRequestOptions,
   pushForCreated,
@@ -177,6 +178,8 @@ export class CommandQueue {
   ): Promise<number> {
     await noteInventoryQueued(trx, idsOf(targets));
     const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
+    const users = await usersWithItems(trx, idsOf(targets));
+    await this.queueUserProfileLists(trx, await usersToList(trx, users));
     return this.addScheduled(trx, rows, push);
   }
 
@@ -197,6 +200,18 @@ export class CommandQueue {
     const planned = [{ requestType: 'ProfileList', parameters: {} }];
     const rows = deviceIds.flatMap((id) => this.prepare({ id }, planned));
     await this.addScheduled(trx, rows, {});
+  }
+
+  /** The same for users, whom nobody has asked yet. */
+  async queueUserProfileLists(trx: Transaction, users: readonly UserOfDevice[]): Promise<void> {
+    if (users.length === 0) return;
+    const command = { requestType: 'ProfileList', parameters: {} };
+    const rows = users.map(({ userId, deviceId }) => this.toRow(deviceId, { ...command, userId }));
+    await insertCommands(trx, rows);
+    await this.pushUsersLater(
+      trx,
+      users.map(({ userId }) => userId),
+    );
   }
 
   private async addScheduled(
@@ -221,6 +236,17 @@ export class CommandQueue {
     afterCommit(trx, this.wake);
   }
 
+  /** Requests a push of users that have a command to fetch. */
+  async pushUsersLater(
+    trx: Transaction,
+    userIds: readonly number[],
+    push: PushRequestOptions = {},
+  ): Promise<void> {
+    if (userIds.length === 0) return;
+    await requestUserPushes(trx, userIds, push);
+    afterCommit(trx, this.wake);
+  }
+
   /** Requests a push of the device or the user that a command is for. */
   async pushOwner(
     trx: Transaction,
@@ -229,8 +255,7 @@ export class CommandQueue {
   ): Promise<void> {
     const { device_id: deviceId, device_user_id: userId } = owner;
     if (userId === null) return this.pushLater(trx, [deviceId], push);
-    await requestUserPushes(trx, [userId], push);
-    afterCommit(trx, this.wake);
+    await this.pushUsersLater(trx, [userId], push);
   }
 
   private toRow(deviceId: number, command: QueuedCommand): NewCommand {

@@ -14,6 +14,8 @@ export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'
   strict: boolean;
   warnings: Finding[];
   variables: CheckedVariables;
+  /** The file itself says so; without a word about it, devices get it for all their users. */
+  isForUser: boolean;
   record: ProfileRecord;
   /** Property lists: the profile without its payloads, and each of them. */
   topLevel: Buffer;
@@ -57,6 +59,7 @@ export function checkProfileFile(
       is_signed: signature !== undefined,
       signer: signature?.signer ?? null,
     },
+    isForUser: textOf(profile, 'PayloadScope') === 'User',
     topLevel: topLevelOf(profile),
     payloads: payloadsOf(profile).map((payload, position) => ({
       facts: payloadFacts(payload, position),

@@ -162,6 +162,7 @@ export class ProfileImport {
         warnings: checked.warnings,
         variables: checked.variables.names,
         is_rendered: checked.variables.isRendered,
+        is_for_user: checked.isForUser,
         uploaded_by: uploadedBy,
       },
       this.#payloads(checked, place),

@@ -32,6 +32,8 @@ export class ManagedDevice {
   private constructor(
     readonly wire: TestDevice,
     readonly id: number,
+    /** What messages of the channel of a user have besides; nothing on the device's own. */
+    private readonly channel: Fields = {},
   ) {}
 
   static async enroll(app: TestApp, facts: Fields = {}): Promise<ManagedDevice> {
@@ -43,15 +45,23 @@ export class ManagedDevice {
     return new ManagedDevice(wire, row.id);
   }
 
+  /** One of its users on the user channel, from the TokenUpdate on. */
+  async signIn(UserID: string): Promise<ManagedDevice> {
+    const token = { Token: Buffer.from(UserID), PushMagic: UserID };
+    await this.wire.checkIn('TokenUpdate', { UserID, UserShortName: UserID, ...token });
+    return new ManagedDevice(this.wire, this.id, { UserID });
+  }
+
   /** Carries out what is offered until nothing is. */
   async poll(answer: Answer = () => undefined): Promise<string[]> {
     const types: string[] = [];
-    let offered = commandIn(await this.wire.idle());
+    let offered = commandIn(await this.wire.idle(this.channel));
     while (offered !== undefined) {
       const { command, uuid } = offered;
       types.push(String(command.RequestType));
       const { status, fields } = answer(command) ?? this.#carryOut(command);
-      offered = commandIn(await this.wire.report(uuid, status, fields));
+      const message = { ...this.channel, ...fields };
+      offered = commandIn(await this.wire.report(uuid, status, message));
     }
     this.carriedOut.push(...types);
     return types;

@@ -56,6 +56,7 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
       const internal = [
         'id',
         'needs_handling',
+        'profiles_listed_at',
         'counted_from',
         'threshold',
         'device_item_id',

@@ -255,15 +255,19 @@ describe('a device that waits and that nothing proves to be the one it says', ()
 });
 
 describe('a Mac in Setup Assistant', () => {
-  it('gets the profiles of every scope on its own channel', async () => {
+  it('gets its own profiles; those with PayloadScope User wait for a user', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await assignProfile(app, links, { PayloadScope: 'User' });
     await assignProfile(app, links, { PayloadScope: 'System' });
     await device.enroll({ ProductName: 'Mac14,2', ModelName: 'MacBook Air' }, WAITING);
     const types = await carryOut(device);
-    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(3);
+    expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(2);
     expect(types.at(-1)).toBe('DeviceConfigured');
+    const states = await app.db.knex('device_items').where({ state: 'waiting_for_user' });
+    expect(states).toHaveLength(1);
+    await runSetups(app);
+    expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason: null });
   });
 });
 

@@ -1,5 +1,6 @@
 import type { ProfileRows } from '../../db/devices/inventory-repository.js';
 import { replaceListedProfiles } from '../../db/devices/listed-inventory.js';
+import { replaceUserProfiles } from '../../db/devices/user-profiles.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import {
   assertRowCount,
@@ -49,11 +50,21 @@ export const profileList: ReportHandler = {
     return profiles;
   },
   async handle(reports, { trx }) {
-    const lists = reports.flatMap(({ deviceId, rows, parameters }) => {
+    const lists = reports.flatMap(({ id, deviceId, userId, rows, parameters }) => {
       if (rows === undefined) return [];
       const scope = listScope(parameters(), 'ManagedOnly');
-      return [{ deviceId, rows: rows as ProfileRows[], scope }];
+      return [{ commandId: id, deviceId, userId, rows: rows as ProfileRows[], scope }];
     });
-    await replaceListedProfiles(trx, lists);
+    await replaceListedProfiles(
+      trx,
+      lists.filter(({ userId }) => userId === null),
+    );
+    const ofUsers = lists.filter(({ userId }) => userId !== null);
+    await replaceUserProfiles(
+      trx,
+      ofUsers.map(({ commandId, rows, scope: { isManagedOnly } }) => {
+        return { commandId, isManagedOnly, profiles: rows.map(({ profile }) => profile) };
+      }),
+    );
   },
 };

@@ -8,6 +8,8 @@ export interface Report {
   /** Of its command. */
   id: number;
   deviceId: number;
+  /** The user of the device that reports; null: the device itself. */
+  userId: number | null;
   /** Of the device, before this report is handled. */
   isEnrolled: boolean;
   wasSupervised: boolean;

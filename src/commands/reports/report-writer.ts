@@ -61,6 +61,7 @@ export class ReportWriter {
     return {
       id,
       deviceId: row.device_id,
+      userId: row.device_user_id,
       isEnrolled: row.enrollment_state === 'enrolled',
       wasSupervised: row.is_supervised === true,
       unmetMinimum: row.unmet_minimum_os_version,

@@ -77,8 +77,8 @@ with marked_device as (
   from item w full join held h on h.device_id = w.device_id and h.item_key = w.item_key
 )
 select item_key, min(identifier) as identifier, min(profile_id) as profile_id,
-  count(*) filter (where gains)::integer as gains,
-  count(*) filter (where loses)::integer as losses,
+  count(distinct device_id) filter (where gains)::integer as gains,
+  count(distinct device_id) filter (where loses)::integer as losses,
   (select count(distinct device_id)::integer from change where gains) as gaining
 from change where gains or loses
 group by item_key order by item_key`;
@@ -103,7 +103,7 @@ export async function countHolders(trx: Transaction, profile_id: number): Promis
   const row = await trx('device_items')
     .where({ profile_id })
     .whereNot({ state: 'removing' })
-    .count<{ count: number }[]>('* as count')
+    .countDistinct<{ count: number }[]>('device_id as count')
     .first();
   return Number(row?.count ?? 0);
 }

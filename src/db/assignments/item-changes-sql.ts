@@ -12,11 +12,11 @@ cancelled as (
     and (not n.is_unsent or exists (select from cancelled c where c.id = n.command_id))
   returning i.id
 ), inserted as (
-  insert into device_items (device_id, item_key, identifier, profile_id, profile_version_id, version,
+  insert into device_items (device_id, device_user_id, item_key, identifier, profile_id, profile_version_id, version,
     assignment_id, payload_uuid, payload_values, priority, enrollment_number, state, reason_code, reason,
     action)
-  select device_id, item_key, identifier, profile_id, version_id, version, assignment_id, uuid,
-    payload_values, priority, present_enrollment, next_state, next_code, next_reason, next_action
+  select device_id, device_user_id, item_key, identifier, profile_id, version_id, version,
+    assignment_id, uuid, payload_values, priority, present_enrollment, next_state, next_code, next_reason, next_action
   from next where item_id is null and is_wanted
   returning id, action
 ), updated as (
@@ -57,7 +57,7 @@ cancelled as (
     and not (n.is_unsent and n.step = 'keep'
       and not exists (select from cancelled c where c.id = n.command_id))
     and (n.step not in ('verified', 'not_enrolled', 'withheld', 'conflict', 'paused', 'no_value',
-        'waits_for_item', 'remove_waits')
+        'waits_for_item', 'no_user', 'remove_waits')
       or (i.state, i.reason_code, i.reason, i.version, i.enrollment_number, i.assignment_id)
         is distinct from (n.next_state, n.next_code, n.next_reason, coalesce(n.version, i.version),
           n.present_enrollment, n.assignment_id))
@@ -80,7 +80,7 @@ const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;
  */
 export const QUEUE_ITEM_COMMANDS = `
 with due as (
-  select i.id, i.device_id, i.action, p.sha256, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
+  select i.id, i.device_id, i.device_user_id, i.action, p.sha256, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
     case when i.action = 'install' and i.payload_values is not null then
       jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
   from device_items i
@@ -90,9 +90,9 @@ with due as (
     and (i.action = 'remove' or p.sha256 is not null)
   order by i.action = 'remove' desc, i.priority desc, i.profile_id
 ), queued as (
-  insert into commands (uuid, device_id, request_type, payload, payload_sha256, payload_values,
+  insert into commands (uuid, device_id, device_user_id, request_type, payload, payload_sha256, payload_values,
     device_item_id)
-  select uuid, device_id,
+  select uuid, device_id, device_user_id,
     case action when 'install' then 'InstallProfile' else 'RemoveProfile' end,
     case action when 'remove' then convert_to(
       replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
@@ -103,4 +103,4 @@ with due as (
 )
 update device_items i set command_id = q.id
 from queued q where i.id = q.device_item_id
-returning i.device_id`;
+returning i.device_id, i.device_user_id`;

@@ -7,8 +7,9 @@ import { VERSION_OF_DEVICE } from './rollout-sql.js';
 const MOST_ATTEMPTS = 3;
 
 /**
- * What assignments want of the devices `:devices`: one row for each device and item. With `:item_key` only
- * of that item.
+ * What assignments want of the devices `:devices`: one row for each device, item and, for a version of
+ * PayloadScope User, user of the device; without users one that waits for them. With `:item_key` only of
+ * that item.
  */
 const WANTED = `
 hit as (
@@ -38,7 +39,8 @@ hit as (
 ), item as (
   select w.device_id, 'profile:' || lower(p.identifier) as item_key, p.identifier, w.profile_id,
     w.priority, w.assignment_id, v.id as version_id, v.number as version,
-    x.payload_values, x.missing, q.waits_for,
+    x.payload_values, x.missing, q.waits_for, u.id as device_user_id,
+    o.id is not null and u.id is null as lacks_user,
     case when v.is_signed then v.uuid
       when v.is_rendered then ${RENDERED_UUID}
       else upper(encode(substring(v.content_digest for 16), 'hex')::uuid::text) end as uuid,
@@ -47,6 +49,9 @@ hit as (
   join profiles p on p.id = w.profile_id
   left join rollouts r on r.profile_id = p.id and r.state in ('running', 'halted')
   join profile_versions v on v.profile_id = p.id and v.number = ${VERSION_OF_DEVICE}
+  left join devices o on v.is_for_user and o.id = w.device_id
+    and (o.platform = 'macOS' or o.is_multi_user)
+  left join device_users u on u.device_id = o.id and u.is_enrolled
   cross join ${PROFILE_VALUES} x
   cross join ${WAITS_FOR} q
 )`;
@@ -64,7 +69,8 @@ device as (
 const PAIRS = `
 pair as (
   select d.id as device_id, d.is_enrolled, d.enrollment_number as present_enrollment,
-    d.is_withheld, d.is_flapping,
+    d.is_withheld, d.is_flapping, coalesce(w.lacks_user, false) as lacks_user,
+    coalesce(w.device_user_id, i.device_user_id) as device_user_id,
     d.is_paused or d.is_flapping or coalesce(w.is_paused, false) as is_paused,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
     w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
@@ -82,22 +88,31 @@ pair as (
     coalesce(l.is_managed, l.id is not null) as is_seen_managed
   from item w
   full join current_item i on i.device_id = w.device_id and i.item_key = w.item_key
+    and coalesce(i.device_user_id, 0) = coalesce(w.device_user_id, 0)
   cross join lateral (
-    select d.id, d.is_enrolled, d.enrollment_number, r.profiles_listed_at,
+    select d.id, d.enrollment_number,
+      d.is_enrolled and u.is_enrolled is not false as is_enrolled,
+      case when u.id is null then r.profiles_listed_at else u.profiles_listed_at end
+        as profiles_listed_at,
       d.awaiting_configuration is true and d.enrollment_method is distinct from 'automated'
         as is_withheld,
       r.paused_at is not null or not :ignores_pause and exists (
         select from reconciler_state where paused_at is not null) as is_paused,
       exists (select from group_flaps f where f.device_id = d.id and f.until > now()) as is_flapping
     from devices d join device_reconciliations r on r.device_id = d.id
+    left join device_users u on u.id = coalesce(w.device_user_id, i.device_user_id)
     where d.id = coalesce(w.device_id, i.device_id)
   ) d
   left join commands c on c.id = i.command_id
   left join lateral (
     select l.id, l.payload_uuid, l.is_managed from installed_profiles l
-    where l.device_id = d.id
+    where l.device_id = d.id and coalesce(w.device_user_id, i.device_user_id) is null
       and lower(l.payload_identifier) = lower(coalesce(w.identifier, i.identifier))
-    order by l.is_managed desc nulls last limit 1
+    union all
+    select l.id, l.payload_uuid, l.is_managed from user_profiles l
+    where l.device_user_id = coalesce(w.device_user_id, i.device_user_id)
+      and lower(l.payload_identifier) = lower(coalesce(w.identifier, i.identifier))
+    order by is_managed desc nulls last limit 1
   ) l on true
 )`;
 
@@ -106,6 +121,7 @@ const VERDICT_OF_WANTED = `
 case
   when not is_enrolled then 'not_enrolled'
   when is_withheld then 'withheld'
+  when lacks_user then 'no_user'
   when item_id is null or not is_of_enrollment then 'install'
   when action = 'remove' then case
     when is_unsent and lower(installed_uuid) = lower(uuid) then 'keep'
@@ -190,11 +206,13 @@ next as (
       when step in ('failed', 'not_listed', 'not_removed') then 'failed'
       when step in ('remove', 'remove_later', 'remove_waits') then 'removing'
       when step = 'withheld' then 'not_applicable'
+      when step = 'no_user' then 'waiting_for_user'
       when step in ('conflict', 'paused') then step
     end as next_state,
     case step
       when 'not_enrolled' then 'device_not_enrolled'
       when 'withheld' then 'serial_not_proved'
+      when 'no_user' then 'waiting_for_user'
       when 'conflict' then 'unmanaged_profile'
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
@@ -210,6 +228,7 @@ next as (
     case step
       when 'not_enrolled' then 'the device is not enrolled; installed once it enrolls'
       when 'withheld' then 'the device awaits configuration but has not proved its serial number'
+      when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
       when 'conflict' then 'the device has a profile ' || identifier
         || ' that Muster did not install; remove it there first'
       when 'paused' then case when is_flapping
@@ -257,16 +276,21 @@ next as (
 
 /**
  * Compares what is wanted of some devices with what there is, and writes the difference. Returns how many
- * items changed, the versions to install, and the devices whose profiles are to be listed. The caller has locked the devices' rows of device_reconciliations, and queues commands
- * for items with an action and no command afterwards.
+ * items changed, the versions to install, and the devices and users whose profiles are to be listed. The
+ * caller has locked the devices' rows of device_reconciliations, and queues commands for items with an
+ * action and no command afterwards.
  */
 export const RECONCILE = `
-with ${CURRENT}, ${WANTED}, ${PAIRS}, ${JUDGED}, ${NEXT}, ${CHANGES}
+with ${CURRENT}, ${WANTED}, ${PAIRS}, ${JUDGED}, ${NEXT}, ${CHANGES}, listable as (
+  select device_id, device_user_id from next
+  where step in ('installed', 'keep') or step = 'forget' and action = 'remove'
+)
 select
   (select count(*)::integer from inserted) + (select count(*)::integer from updated)
     + (select count(*)::integer from forgotten) as changed,
   array(select distinct version_id from next where next_action = 'install' and step <> 'remove_waits')
     as versions,
   exists (select from next where next_action = 'remove') as has_removals,
-  array(select distinct device_id from next
-    where step in ('installed', 'keep') or step = 'forget' and action = 'remove') as to_list`;
+  array(select distinct device_id from listable where device_user_id is null) as to_list,
+  array(select distinct device_user_id from listable where device_user_id is not null)
+    as users_to_list`;

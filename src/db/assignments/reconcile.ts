@@ -19,6 +19,8 @@ export interface Reconciled {
   has_removals: boolean;
   /** Devices that carried out a change: their ProfileList shows whether it is there. */
   to_list: number[];
+  /** The same for users, by their ids. */
+  users_to_list: number[];
 }
 
 /** The payload of InstallProfile for a version. */
@@ -56,18 +58,29 @@ export async function reconcileItems(
   return row;
 }
 
-/** Queues the commands that items of the devices wait for. Returns the devices that got one. */
+/** Whom commands were queued for, each once. */
+export interface Recipients {
+  devices: number[];
+  users: number[];
+}
+
+/** Queues the commands that items of the devices wait for. Returns who got one. */
 export async function queueItemCommands(
   trx: Transaction,
   { deviceIds, payloads, removal }: ItemCommands,
-): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: { device_id: number }[] }>(QUEUE_ITEM_COMMANDS, {
+): Promise<Recipients> {
+  type Row = { device_id: number; device_user_id: number | null };
+  const { rows } = await trx.raw<{ rows: Row[] }>(QUEUE_ITEM_COMMANDS, {
     devices: [...deviceIds],
     versions: payloads.map(({ versionId }) => versionId),
     hashes: payloads.map(({ sha256 }) => sha256),
     removal,
   });
-  return [...new Set(rows.map(({ device_id }) => device_id))];
+  const ofDevices = rows.filter(({ device_user_id }) => device_user_id === null);
+  return {
+    devices: [...new Set(ofDevices.map(({ device_id }) => device_id))],
+    users: [...new Set(rows.flatMap(({ device_user_id }) => device_user_id ?? []))],
+  };
 }
 
 /** Items of the version that could not be built: nothing is queued for them until a new version comes. */
@@ -116,7 +129,9 @@ export async function findVersions(knex: Knex, ids: readonly number[]): Promise<
 
 const TO_LIST = `
 select d.id from unnest(?::bigint[]) as d (id)
-where not exists (select from device_items i where i.device_id = d.id and i.action is not null)`;
+where not exists (
+  select from device_items i
+  where i.device_id = d.id and i.device_user_id is null and i.action is not null)`;
 
 /** Those of the devices that have nothing under way any more. */
 export async function devicesToList(trx: Transaction, ids: readonly number[]): Promise<number[]> {

@@ -48,13 +48,16 @@ export async function requirementsLeadingBack(
  */
 export const WAITS_FOR = `lateral (
   select string_agg(format('profile %s (%s), which %s', q.id, q.identifier,
-    coalesce('is ' || i.state, 'is not assigned to the device')), '; ' order by q.id) as waits_for
+    coalesce('is ' || q.state, 'is not assigned to the device')), '; ' order by q.id) as waits_for
   from (
-    select p.id, p.identifier from assignment_requirements r join profiles p on p.id = r.profile_id
-    where r.assignment_id = any(w.assignment_ids)
-    group by p.id
+    select p.id, p.identifier, (
+      select i.state from device_items i
+      where i.device_id = w.device_id and i.item_key = 'profile:' || lower(p.identifier)
+      order by i.state = 'verified' limit 1
+    ) as state
+    from profiles p
+    where p.id in (
+      select profile_id from assignment_requirements where assignment_id = any(w.assignment_ids))
   ) q
-  left join device_items i
-    on i.device_id = w.device_id and i.item_key = 'profile:' || lower(q.identifier)
-  where i.state is distinct from 'verified'
+  where q.state is distinct from 'verified'
 )`;

@@ -90,8 +90,8 @@ interface ExchangeRow {
 export interface ReportExchangeOptions {
   db: Database;
   /**
-   * Request types whose acknowledged reports a handler reads later. Reports on the user channel are
-   * stored only: they say nothing of the device.
+   * Request types whose acknowledged reports a handler reads later. Of reports on the user channel only
+   * ProfileList is read: the others say nothing of the device.
    */
   handledTypes: readonly string[];
 }
@@ -104,7 +104,8 @@ export class ReportExchange {
   constructor({ db, handledTypes }: ReportExchangeOptions) {
     const payloads = new KnownPayloads();
     this.#device = new Channel({ db, handledTypes }, payloads, 'device');
-    this.#user = new Channel({ db, handledTypes: [] }, payloads, 'user');
+    const ofUsers = handledTypes.filter((type) => type === 'ProfileList');
+    this.#user = new Channel({ db, handledTypes: ofUsers }, payloads, 'user');
   }
 
   /** Stores the report and claims the next command of its sender. */

@@ -16,11 +16,15 @@ select s.id, i.profile_id, i.command_id,
 from device_setups s
 join device_items i on i.device_id = s.device_id and i.enrollment_number = s.enrollment_number
 join profiles p on p.id = i.profile_id
-where s.id = :setup and i.state <> 'removing'
+where s.id = :setup and i.state not in ('removing', 'waiting_for_user') and i.device_user_id is null
+  and i.reason_code is distinct from 'waiting_for_item'
 order by i.profile_id
 returning profile_id as "profileId", command_id as "commandId", fault`;
 
-/** Stores the profiles of a setup that has just begun or restarted: the items of its device. */
+/**
+ * Stores the profiles of a setup that has just begun or restarted: the items of its device, without those
+ * that come later: for users, or after others.
+ */
 export async function storeSetupProfiles(
   trx: Knex.Transaction,
   setup: number,

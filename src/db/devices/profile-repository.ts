@@ -37,6 +37,7 @@ export interface ProfileVersionRecord {
   warnings: { pointer: string; detail: string }[];
   variables: string[];
   is_rendered: boolean;
+  is_for_user: boolean;
   uploaded_by: string;
 }
 

@@ -62,6 +62,8 @@ export async function readReportBytes(knex: Knex, id: number): Promise<Buffer | 
 export interface ClaimedReport {
   id: number;
   device_id: number;
+  /** The user that reports, if not the device itself. */
+  device_user_id: number | null;
   enrollment_state: string | null;
   is_supervised: boolean | null;
   unmet_minimum_os_version: string | null;
@@ -71,7 +73,7 @@ export interface ClaimedReport {
 
 function claimSql(whenLocked: string): string {
   return `
-select c.id, c.device_id, d.enrollment_state, d.is_supervised,
+select c.id, c.device_id, c.device_user_id, d.enrollment_state, d.is_supervised,
   d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
   set_config('synchronous_commit', 'off', true)
 from devices d join commands c on c.device_id = d.id

@@ -32,6 +32,8 @@ export const deviceItems = defineResource({
   },
   relationships: {
     device: { ...device, write: 'never' },
+    // The user whose channel it is installed on; null: the device itself.
+    user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'never' },
     // Null once the profile is deleted: the item goes when it is gone from the device.
     profile: { kind: 'toOne', type: 'profiles', column: 'profile_id', write: 'never' },
     // The include that causes it; null while it is being removed.

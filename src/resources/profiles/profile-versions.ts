@@ -29,6 +29,7 @@ export const profileVersions = defineResource({
     warnings: json(READ_ONLY),
     variables: json({ ...READ_ONLY, nullable: false, derivedFrom: ['variables'] }),
     is_rendered: bool(READ_ONLY),
+    is_for_user: bool(READ_ONLY),
     uploaded_by: text(READ_ONLY),
     created_at: timestamp(READ_ONLY),
   },

@@ -170,6 +170,8 @@ export const MANAGEMENT_TEXTS = {
     variables: 'Names of the variables in its strings, without dollars.',
     is_rendered:
       'Whether its strings are rendered for each device; false of what was uploaded earlier.',
+    is_for_user:
+      'Whether the file has `PayloadScope` User: Macs and Shared iPads get it for each user.',
     uploaded_by: 'Name of the token that uploaded it.',
     created_at: 'When it was uploaded.',
   },
