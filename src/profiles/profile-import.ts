@@ -14,6 +14,7 @@ import {
   updateProfile,
 } from '../db/devices/profile-repository.js';
 import { AppError } from '../errors.js';
+import { platformsOf } from '../protocol/apple/profile-schema.js';
 import { type CheckedProfile, checkProfileFile } from './check-file.js';
 import { missingSecrets } from './check-variables.js';
 import { type Finding, profileRefusal, shorten } from './findings.js';
@@ -163,6 +164,7 @@ export class ProfileImport {
         variables: checked.variables.names,
         is_rendered: checked.variables.isRendered,
         is_for_user: checked.isForUser,
+        platforms: platformsOf(checked.payloads.map(({ facts }) => facts.payload_type)),
         uploaded_by: uploadedBy,
       },
       this.#payloads(checked, place),

@@ -110,6 +110,9 @@ function shown({ gain, lose, gaining, losing, ...reasons }: AssignmentPreview) {
     ['device_not_enrolled', reasons.not_enrolled],
     ['serial_not_proved', reasons.serial_not_proved],
     ['unmanaged_profile', reasons.unmanaged_profile],
+    ['wrong_platform', reasons.wrong_platform],
+    ['os_too_old', reasons.os_too_old],
+    ['not_supervised', reasons.not_supervised],
   ] as const;
   const unable = codes
     .filter(([, some]) => some > 0)

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { UNFIT } from './applicability-sql.js';
 
 /** An assignment that does not exist yet; one of the targets, or all devices. */
 export interface AssignmentDraft {
@@ -24,6 +25,9 @@ export interface AssignmentPreview {
   not_enrolled: number;
   serial_not_proved: number;
   unmanaged_profile: number;
+  wrong_platform: number;
+  os_too_old: number;
+  not_supervised: number;
   /** The first ten. */
   gaining: number[];
   losing: number[];
@@ -59,8 +63,13 @@ with rule as (
     exists (
       select from installed_profiles l join profiles p on p.id = :profile
       where l.device_id = w.device_id and l.is_managed is false
-        and lower(l.payload_identifier) = lower(p.identifier)) as is_unmanaged
+        and lower(l.payload_identifier) = lower(p.identifier)) as is_unmanaged,
+    case when d.is_enrolled then f.unfit end as unfit
   from wanted w join devices d on d.id = w.device_id
+  join profiles p on p.id = :profile
+  join profile_versions v on v.profile_id = p.id
+    and v.number = coalesce(p.active_version, p.current_version)
+  left join ${UNFIT} f on true
   where w.before <> w.after
 )
 select count(*) filter (where gains)::integer as gain,
@@ -68,6 +77,9 @@ select count(*) filter (where gains)::integer as gain,
   count(*) filter (where gains and not is_enrolled)::integer as not_enrolled,
   count(*) filter (where gains and is_enrolled and is_unproved)::integer as serial_not_proved,
   count(*) filter (where gains and is_enrolled and is_unmanaged)::integer as unmanaged_profile,
+  count(*) filter (where gains and unfit = 'wrong_platform')::integer as wrong_platform,
+  count(*) filter (where gains and unfit = 'os_too_old')::integer as os_too_old,
+  count(*) filter (where gains and unfit = 'not_supervised')::integer as not_supervised,
   coalesce((array_agg(device_id order by device_id) filter (where gains))[1:10], '{}') as gaining,
   coalesce((array_agg(device_id order by device_id) filter (where not gains))[1:10], '{}') as losing
 from change`;

@@ -1,3 +1,4 @@
+import { UNFIT } from './applicability-sql.js';
 import { CHANGES } from './item-changes-sql.js';
 import { PROFILE_VALUES, RENDERED_UUID } from './profile-values-sql.js';
 import { WAITS_FOR } from './requirements.js';
@@ -40,7 +41,7 @@ hit as (
   select w.device_id, 'profile:' || lower(p.identifier) as item_key, p.identifier, w.profile_id,
     w.priority, w.assignment_id, v.id as version_id, v.number as version,
     x.payload_values, x.missing, q.waits_for, u.id as device_user_id,
-    o.id is not null and u.id is null as lacks_user,
+    o.id is not null and u.id is null as lacks_user, f.unfit, f.unfit_reason,
     case when v.is_signed then v.uuid
       when v.is_rendered then ${RENDERED_UUID}
       else upper(encode(substring(v.content_digest for 16), 'hex')::uuid::text) end as uuid,
@@ -54,6 +55,7 @@ hit as (
   left join device_users u on u.device_id = o.id and u.is_enrolled
   cross join ${PROFILE_VALUES} x
   cross join ${WAITS_FOR} q
+  left join ${UNFIT} f on true
 )`;
 
 /** What is stored and known of the same devices and items. */
@@ -74,7 +76,7 @@ pair as (
     d.is_paused or d.is_flapping or coalesce(w.is_paused, false) as is_paused,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
     w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
-    w.payload_values, w.missing, w.waits_for,
+    w.payload_values, w.missing, w.waits_for, w.unfit, w.unfit_reason,
     w.device_id is not null as is_wanted,
     i.id as item_id, i.state, i.reason_code, i.action, i.command_id, i.attempts, i.next_attempt_at,
     i.payload_uuid, i.installed_uuid, i.acted_at, i.repairs,
@@ -175,6 +177,7 @@ judged as (
   select *, case
     when verdict in ('install', 'try_again', 'repair') and is_seen and not is_seen_managed
       and installed_uuid is null then 'conflict'
+    when verdict in ('install', 'try_again', 'repair') and unfit is not null then 'unfit'
     when verdict = 'wait' and is_unsent and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair', 'remove') and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair') and missing is not null then 'no_value'
@@ -205,7 +208,7 @@ next as (
       when step = 'verified' then 'verified'
       when step in ('failed', 'not_listed', 'not_removed') then 'failed'
       when step in ('remove', 'remove_later', 'remove_waits') then 'removing'
-      when step = 'withheld' then 'not_applicable'
+      when step in ('withheld', 'unfit') then 'not_applicable'
       when step = 'no_user' then 'waiting_for_user'
       when step in ('conflict', 'paused') then step
     end as next_state,
@@ -213,6 +216,7 @@ next as (
       when 'not_enrolled' then 'device_not_enrolled'
       when 'withheld' then 'serial_not_proved'
       when 'no_user' then 'waiting_for_user'
+      when 'unfit' then unfit
       when 'conflict' then 'unmanaged_profile'
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
@@ -228,6 +232,7 @@ next as (
     case step
       when 'not_enrolled' then 'the device is not enrolled; installed once it enrolls'
       when 'withheld' then 'the device awaits configuration but has not proved its serial number'
+      when 'unfit' then unfit_reason
       when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
       when 'conflict' then 'the device has a profile ' || identifier
         || ' that Muster did not install; remove it there first'

@@ -38,6 +38,8 @@ export interface ProfileVersionRecord {
   variables: string[];
   is_rendered: boolean;
   is_for_user: boolean;
+  /** See `platformsOf`. */
+  platforms: Record<string, object> | null;
   uploaded_by: string;
 }
 

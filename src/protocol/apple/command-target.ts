@@ -221,7 +221,7 @@ function hardwareFaults(requestType: string, { appleSilicon }: CommandTarget): T
   return [{ rule: 'platform', detail: 'needs a Mac with an Intel processor' }];
 }
 
-function compareVersions(left: string, right: string): number {
+export function compareVersions(left: string, right: string): number {
   const [a, b] = [left.split('.').map(Number), right.split('.').map(Number)];
   for (let part = 0; part < Math.max(a.length, b.length); part++) {
     const difference = (a[part] ?? 0) - (b[part] ?? 0);

@@ -1,10 +1,12 @@
 import type { PlistDict } from '../plist/plist-value.js';
+import { compareVersions } from './command-target.js';
 import profiles from './profiles.json';
 import { checkKeys, type SchemaFault, type SchemaRule } from './schema-check.js';
-import type { SchemaKey } from './schema-types.js';
+import type { Platform, SchemaKey, SchemaSystems } from './schema-types.js';
 
 interface PayloadItem {
   payloadType: string;
+  os?: SchemaSystems;
   keys?: SchemaKey[];
 }
 
@@ -55,6 +57,47 @@ export function isKnownPayloadType(type: string): boolean {
 export function payloadKinds(type: string): SchemaKey[][] {
   if (!isKnownPayloadType(type)) return [];
   return (byType.get(type) ?? []).map(({ keys = [] }) => [...keys, ...common]);
+}
+
+/** What one platform has to have for a profile. */
+export interface PlatformNeeds {
+  /** The first version of the system that has any of the payloads; absent: every version. */
+  from?: string;
+  /** A payload is only for supervised devices. */
+  is_supervised: boolean;
+}
+
+const PLATFORMS: Platform[] = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
+
+/**
+ * The platforms that some payload of these types is for, by Apple's schema; null: any device may take
+ * them, since there is none, or one that the schema does not know.
+ */
+export function platformsOf(types: readonly string[]): Record<string, PlatformNeeds> | null {
+  if (types.length === 0 || types.some((type) => !isKnownPayloadType(type))) return null;
+  if (types.some((type) => kindsOf(type).some(({ os }) => os === undefined))) return null;
+  const needs = PLATFORMS.map((platform) => [platform, needsOf(types, platform)] as const);
+  return Object.fromEntries(needs.flatMap(([platform, need]) => (need ? [[platform, need]] : [])));
+}
+
+function needsOf(types: readonly string[], platform: Platform): PlatformNeeds | undefined {
+  const ofTypes = types
+    .map((type) => kindsOf(type).flatMap(({ os }) => os?.[platform] ?? []))
+    .map((systems) => systems.filter(({ introduced }) => introduced !== 'n/a'))
+    .filter((systems) => systems.length > 0);
+  if (ofTypes.length === 0) return undefined;
+  const first = ofTypes.flat().map(({ introduced }) => introduced);
+  const from = first.includes(undefined)
+    ? undefined
+    : (first as string[]).toSorted(compareVersions)[0];
+  const is_supervised = ofTypes.some((systems) =>
+    systems.every(({ supervised }) => supervised === true),
+  );
+  return { ...(from === undefined ? {} : { from }), is_supervised };
+}
+
+function kindsOf(type: string): PayloadItem[] {
+  return byType.get(type) ?? [];
 }
 
 /**

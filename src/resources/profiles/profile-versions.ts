@@ -30,6 +30,7 @@ export const profileVersions = defineResource({
     variables: json({ ...READ_ONLY, nullable: false, derivedFrom: ['variables'] }),
     is_rendered: bool(READ_ONLY),
     is_for_user: bool(READ_ONLY),
+    platforms: json(READ_ONLY),
     uploaded_by: text(READ_ONLY),
     created_at: timestamp(READ_ONLY),
   },

@@ -170,6 +170,9 @@ export const MANAGEMENT_TEXTS = {
     variables: 'Names of the variables in its strings, without dollars.',
     is_rendered:
       'Whether its strings are rendered for each device; false of what was uploaded earlier.',
+    platforms:
+      'The platforms that some payload is for by the schema of Apple: `from` which version of the system, and ' +
+      '`is_supervised` where a payload needs supervision; null: any device.',
     is_for_user:
       'Whether the file has `PayloadScope` User: Macs and Shared iPads get it for each user.',
     uploaded_by: 'Name of the token that uploaded it.',

@@ -1,0 +1,24 @@
+/**
+ * Lateral to a wanted item `w` and its version `v`: why the device of `w` can't have it by what Apple's
+ * schema says of the payloads, as a code and in words; both null when it can, or when the device has not
+ * reported what decides.
+ */
+export const UNFIT = `lateral (
+  select case f.rule
+      when 1 then 'wrong_platform' when 2 then 'os_too_old' when 3 then 'not_supervised'
+    end as unfit,
+    case f.rule
+      when 1 then 'no payload of the profile is for ' || f.platform
+      when 2 then 'needs ' || f.platform || ' ' || f.first || '; the device has ' || f.os_version
+      when 3 then 'a payload of the profile needs supervision; the device is not supervised'
+    end as unfit_reason
+  from (
+    select d.platform, d.os_version, s.need ->> 'from' as first, case
+        when not jsonb_exists(v.platforms, d.platform) then 1
+        when version_key(d.os_version) collate "C" < version_key(s.need ->> 'from') collate "C" then 2
+        when d.is_supervised is false and (s.need -> 'is_supervised')::boolean then 3
+      end as rule
+    from devices d cross join lateral (select v.platforms -> d.platform as need) s
+    where v.platforms is not null and d.id = w.device_id
+  ) f
+)`;
