@@ -37,6 +37,8 @@ export interface ReconcilerDeps {
   >;
   payloads: Pick<ProfilePayloads, 'store'>;
   logger: Logger;
+  /** Most installs in a minute that fetch a credential (SCEP, ACME). */
+  credentialsPerMinute: number;
 }
 
 /** Devices in one transaction. */
@@ -94,14 +96,17 @@ export class Reconciler {
 
   /** The same for devices in the caller's transaction, at once. */
   async reconcile(trx: Transaction, scope: ReconcileScope): Promise<Reconciled> {
-    const { payloads, queue } = this.#deps;
+    const { payloads, queue, credentialsPerMinute } = this.#deps;
     const { deviceIds } = scope;
     const result = await reconcileItems(trx, scope);
     const { versions, has_removals: hasRemovals } = result;
     if (versions.length > 0 || hasRemovals) {
       const built = await payloads.store(trx, versions);
       const removal = PROFILE_REMOVAL;
-      const queued = await queueItemCommands(trx, { deviceIds, payloads: built, removal });
+      const queued = await queueItemCommands(trx, {
+        ...{ deviceIds, payloads: built, removal },
+        credentialPauseMs: 60_000 / credentialsPerMinute,
+      });
       await queue.pushLater(trx, queued.devices);
       await queue.pushUsersLater(trx, queued.users);
       for (const versionId of versions) {

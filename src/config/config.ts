@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
+  countPerMinute,
   databaseUrl,
   deviceCount,
   grace,
@@ -86,6 +87,8 @@ export interface Config {
   readonly confirmAbove: number;
   /** The same for one that takes a profile from so many devices, and from a tenth of those with it. */
   readonly confirmRemovals: number;
+  /** Most assigned profiles in a minute with which devices fetch a credential (SCEP, ACME). */
+  readonly credentialsPerMinute: number;
   readonly enrollment: (typeof ENROLLMENT_POLICIES)[number];
   /** Whether an unproven enrollment of an enrolled device is allowed, or held for an admin. */
   readonly replaceEnrolled: (typeof REPLACEMENTS)[number];
@@ -166,6 +169,7 @@ export const ENVIRONMENT = z.object({
   INVENTORY_INTERVAL: interval,
   CONFIRM_ABOVE: deviceCount.default(500),
   CONFIRM_REMOVALS: deviceCount.default(20),
+  CREDENTIALS_PER_MINUTE: countPerMinute.default(300),
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
 });
 
@@ -260,6 +264,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     inventoryInterval: env.INVENTORY_INTERVAL,
     confirmAbove: env.CONFIRM_ABOVE,
     confirmRemovals: env.CONFIRM_REMOVALS,
+    credentialsPerMinute: env.CREDENTIALS_PER_MINUTE,
     logLevel: env.LOG_LEVEL,
   };
 }

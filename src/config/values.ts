@@ -24,6 +24,10 @@ export const deviceCount = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a number of devices')
   .transform(Number);
+export const countPerMinute = z
+  .string()
+  .regex(/^[1-9]\d{0,5}$/, 'must be a number from 1 to 999999')
+  .transform(Number);
 export const url = z
   .string()
   .refine(isPublicUrl, 'must be an http or https URL without user and query');

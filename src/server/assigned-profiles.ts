@@ -21,16 +21,18 @@ export interface AssignedProfileDeps {
   tlsCertificates: TlsCertificates;
   /** Milliseconds: see DeviceSetups. */
   setupTimeout: number;
+  credentialsPerMinute: number;
 }
 
 /** What gets assigned profiles to devices. They are signed if the server has a certificate. */
 export function createAssignedProfiles(deps: AssignedProfileDeps) {
   const { db, box, queue, logger, threads, tlsCertificates, setupTimeout: timeout } = deps;
+  const { credentialsPerMinute } = deps;
   const signed = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const sign = (profile: Buffer) => signed(profile) ?? profile;
   const profiles = new ProfileRebuild({ box, sign: signed, ...profileThreads(threads) });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign });
-  const reconciler = new Reconciler({ db, queue, logger, payloads });
+  const reconciler = new Reconciler({ db, queue, logger, payloads, credentialsPerMinute });
   const setups = new DeviceSetups({ db, queue, logger, timeout, reconciler });
   const renderer = new ProfileRenderer({
     box,

@@ -153,6 +153,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     threads,
     tlsCertificates,
     setupTimeout: config.setupTimeout,
+    credentialsPerMinute: config.credentialsPerMinute,
   });
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {

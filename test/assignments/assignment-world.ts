@@ -12,11 +12,12 @@ import { capturingLogger } from '../http/log-lines.js';
 import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 
 /** As the app has it; it runs when a test says so. */
-export function reconcilerOf({ db, box }: TestApp): Reconciler {
+export function reconcilerOf({ db, box }: TestApp, credentialsPerMinute = 300): Reconciler {
   const { logger } = capturingLogger();
   const profiles = new ProfileRebuild({ box, sign: () => undefined });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign: (file) => file });
-  return new Reconciler({ db, logger, payloads, queue: new CommandQueue(box) });
+  const queue = new CommandQueue(box);
+  return new Reconciler({ db, logger, payloads, queue, credentialsPerMinute });
 }
 
 /** How a device answers one command. */

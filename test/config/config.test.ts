@@ -187,6 +187,7 @@ describe('an empty environment', () => {
       inventoryInterval: 86_400_000,
       confirmAbove: 500,
       confirmRemovals: 20,
+      credentialsPerMinute: 300,
       logLevel: 'info',
       unknownSettings: [],
     });
@@ -241,6 +242,7 @@ describe('a good environment', () => {
         INVENTORY_INTERVAL: '90m',
         CONFIRM_ABOVE: '900',
         CONFIRM_REMOVALS: '9',
+        CREDENTIALS_PER_MINUTE: '60',
         LOG_LEVEL: 'debug',
       },
       cwd,
@@ -284,6 +286,7 @@ describe('a good environment', () => {
       inventoryInterval: 5_400_000,
       confirmAbove: 900,
       confirmRemovals: 9,
+      credentialsPerMinute: 60,
       logLevel: 'debug',
       unknownSettings: [],
     });

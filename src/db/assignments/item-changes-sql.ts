@@ -76,29 +76,47 @@ const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;
 
 /**
  * The commands of items with an action and none, the first of a priority first. Installs share the
- * payload of their version; those whose version has none yet are left.
+ * payload of their version; those whose version has none yet are left. Those with a payload that fetches
+ * a credential are spread, one after another for all items and devices, so that they don't overload who
+ * issues them.
  */
 export const QUEUE_ITEM_COMMANDS = `
-with due as (
-  select i.id, i.device_id, i.device_user_id, i.action, p.sha256, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
+with built as (
+  select b.version_id, b.sha256, exists (
+    select from profile_payloads y
+    where y.profile_version_id = b.version_id and y.payload_type = any(:credential_types::text[])
+  ) as fetches_credential
+  from unnest(:versions::bigint[], :hashes::bytea[]) as b (version_id, sha256)
+), due as (
+  select i.id, i.device_id, i.device_user_id, i.action, i.priority, i.profile_id, p.sha256,
+    i.action = 'install' and p.fetches_credential as fetches_credential, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
     case when i.action = 'install' and i.payload_values is not null then
       jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
   from device_items i
-  left join unnest(:versions::bigint[], :hashes::bytea[]) as p (version_id, sha256)
-    on p.version_id = i.profile_version_id
+  left join built p on p.version_id = i.profile_version_id
   where i.device_id = any(:devices::bigint[]) and i.action is not null and i.command_id is null
     and (i.action = 'remove' or p.sha256 is not null)
-  order by i.action = 'remove' desc, i.priority desc, i.profile_id
+), pace as (
+  update reconciler_state set next_credential_at = greatest(next_credential_at, now())
+    + (select count(*) from due where fetches_credential) * :pause_ms * interval '1 ms'
+  where exists (select from due where fetches_credential)
+  returning next_credential_at as until
+), slot as (
+  select d.id, p.until - (count(*) over () - row_number() over (order by d.device_id, d.id) + 1)
+    * :pause_ms * interval '1 ms' as at
+  from due d cross join pace p where d.fetches_credential
 ), queued as (
-  insert into commands (uuid, device_id, device_user_id, request_type, payload, payload_sha256, payload_values,
-    device_item_id)
+  insert into commands (uuid, device_id, device_user_id, request_type, payload, payload_sha256,
+    payload_values, device_item_id, after)
   select uuid, device_id, device_user_id,
     case action when 'install' then 'InstallProfile' else 'RemoveProfile' end,
     case action when 'remove' then convert_to(
       replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
         uuid::text), 'UTF8') end,
-    case action when 'install' then sha256 end, payload_values, id
-  from due
+    case action when 'install' then sha256 end, payload_values, id,
+    case when s.at > now() + interval '1 second' then s.at end
+  from due left join slot s using (id)
+  order by action = 'remove' desc, priority desc, profile_id
   returning id, device_id, device_item_id
 )
 update device_items i set command_id = q.id

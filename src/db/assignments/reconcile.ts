@@ -34,6 +34,8 @@ export interface ItemCommands {
   payloads: readonly VersionPayload[];
   /** The plist of RemoveProfile, with IDENTIFIER and the UUID of zeros in place of its own. */
   removal: string;
+  /** Milliseconds between two installs that fetch a credential. */
+  credentialPauseMs: number;
 }
 
 /**
@@ -58,6 +60,9 @@ export async function reconcileItems(
   return row;
 }
 
+/** Payloads with which a device asks an authority for a certificate. */
+const CREDENTIAL_TYPES = ['com.apple.security.scep', 'com.apple.security.acme'];
+
 /** Whom commands were queued for, each once. */
 export interface Recipients {
   devices: number[];
@@ -67,7 +72,7 @@ export interface Recipients {
 /** Queues the commands that items of the devices wait for. Returns who got one. */
 export async function queueItemCommands(
   trx: Transaction,
-  { deviceIds, payloads, removal }: ItemCommands,
+  { deviceIds, payloads, removal, credentialPauseMs }: ItemCommands,
 ): Promise<Recipients> {
   type Row = { device_id: number; device_user_id: number | null };
   const { rows } = await trx.raw<{ rows: Row[] }>(QUEUE_ITEM_COMMANDS, {
@@ -75,6 +80,8 @@ export async function queueItemCommands(
     versions: payloads.map(({ versionId }) => versionId),
     hashes: payloads.map(({ sha256 }) => sha256),
     removal,
+    credential_types: CREDENTIAL_TYPES,
+    pause_ms: credentialPauseMs,
   });
   const ofDevices = rows.filter(({ device_user_id }) => device_user_id === null);
   return {
