@@ -128,7 +128,7 @@ describe('a profile that is assigned to a tag', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('is tried again later when the device refuses it, and fails at the third time', async () => {
+  it('is tried again later when the device refuses it, fails at the third time, and is tried again with new facts', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
@@ -142,5 +142,11 @@ describe('a profile that is assigned to a tag', () => {
     }
     await settle();
     expect(await device.poll()).toEqual([]);
+    await app.db.knex('devices').where({ id: device.id }).update({ os_version: '18.0' });
+    await settle();
+    expect(await itemsOf(app, device)).toMatchObject([{ state: 'pending', reason_code: null }]);
+    expect(await device.poll()).toEqual(['InstallProfile']);
+    await settle();
+    expect(await itemsOf(app, device)).toMatchObject([{ state: 'installed' }]);
   });
 });

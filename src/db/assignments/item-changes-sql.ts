@@ -1,3 +1,9 @@
+/** The columns of an item that has failed, or waits for another attempt, and is tried anew. */
+export const TRIED_AGAIN = `
+    state = case when state = 'removing' or reason_code = 'not_removed' then 'removing'
+      else 'pending' end,
+    reason_code = null, reason = null, attempts = 0, next_attempt_at = null, changed_at = now()`;
+
 /** Commands that are superseded before they were sent; one that is sent meanwhile is left. */
 export const CHANGES = `
 cancelled as (

@@ -1,12 +1,10 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { TRIED_AGAIN } from './item-changes-sql.js';
 
 const RETRY = `
 with retried as (
-  update device_items set
-    state = case when state = 'removing' or reason_code = 'not_removed' then 'removing'
-      else 'pending' end,
-    reason_code = null, reason = null, attempts = 0, next_attempt_at = null, changed_at = now()
+  update device_items set ${TRIED_AGAIN}
   where id = any(:ids::bigint[]) and action is null
     and (state = 'failed' or next_attempt_at is not null)
   returning id, device_id

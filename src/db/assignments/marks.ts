@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { TRIED_AGAIN } from './item-changes-sql.js';
 
 /** Whether there is anything to look at: one probe of each index. */
 export async function hasMarks(knex: Knex): Promise<boolean> {
@@ -69,7 +70,7 @@ with gone as (
   delete from reconcile_marks m
   where m.id = any(:marks::bigint[]) and (m.device_id = any(:devices::bigint[])
     or not exists (select from devices d where d.id = m.device_id))
-  returning m.device_id, m.profiles_listed_at
+  returning m.device_id, m.profiles_listed_at, m.has_new_facts
 ), listed as (
   update device_reconciliations r set profiles_listed_at = l.listed_at
   from (
@@ -78,12 +79,16 @@ with gone as (
   ) l
   where r.device_id = l.device_id
     and (r.profiles_listed_at is null or r.profiles_listed_at < l.listed_at)
+), retried as (
+  update device_items set ${TRIED_AGAIN}
+  where device_id in (select device_id from gone where has_new_facts)
+    and state = 'failed' and action is null
 )
 select count(*)::integer as taken from gone`;
 
 /**
- * Deletes these marks of locked devices, and of devices that are gone. A later one stays. Returns how many
- * it deleted.
+ * Deletes these marks of locked devices, and of devices that are gone. A later one stays. What has failed
+ * on a device with new facts is to be tried again. Returns how many it deleted.
  */
 export async function takeMarks(
   trx: Transaction,
