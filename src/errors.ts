@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'already_exists'
   | 'confirmation_required'
   | 'in_use'
+  | 'still_assigned'
   | 'no_unlock_token'
   | 'device_unenrolled'
   | 'user_unenrolled'

@@ -39,6 +39,7 @@ import {
   enrollmentApprovalRoutes,
 } from './devices/enrollment-approval.js';
 import { type GroupPreviewDeps, groupPreviewRoutes } from './devices/group-preview.js';
+import { type ProfileActionDeps, profileActionRoutes } from './profiles/profile-actions.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
 import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
 import { type DocsDeps, docsRoutes } from './server/docs.js';
@@ -61,6 +62,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   CredentialRouteDeps &
   EnrollmentApprovalDeps &
   GroupPreviewDeps &
+  ProfileActionDeps &
   ProfileFileDeps &
   DepTokenDeps &
   DepDeviceRouteDeps &
@@ -103,6 +105,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...credentialDownloadRoutes(deps),
     ...credentialRoutes(deps, basePath),
     ...pushCertificateRoutes(deps),
+    ...profileActionRoutes(deps),
     ...profileFileRoutes(deps),
     ...depDeviceRoutes(deps),
     ...depFunnelRoutes(deps),

@@ -97,10 +97,15 @@ export function profileIn(plist: Buffer): Buffer {
 }
 
 /** The plist of RemoveProfile for any profile: IDENTIFIER and NO_UUID stand for its own. */
-export const PROFILE_REMOVAL = bodyOf({
-  requestType: 'RemoveProfile',
-  parameters: { Identifier: 'IDENTIFIER' },
-}).toString();
+export const PROFILE_REMOVAL = profileRemoval('IDENTIFIER');
+
+/** The same for one profile; NO_UUID stands for the command's own. */
+export function profileRemoval(identifier: string): string {
+  return bodyOf({
+    requestType: 'RemoveProfile',
+    parameters: { Identifier: identifier },
+  }).toString();
+}
 
 function bodyOf({ requestType, parameters }: Omit<CommandContent, 'uuid'>): Buffer {
   return buildPlist({

@@ -5,6 +5,7 @@ import { mountRoutes } from '../api/api-route.js';
 import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routes.js';
 import { Brakes } from '../assignments/brakes.js';
+import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
 import { requireApiToken } from '../auth/require-api-token.js';
 import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { DeviceActions } from '../commands/device-actions.js';
@@ -105,6 +106,7 @@ export interface AppDeps {
   threads: ThreadPool;
   actions: DeviceActions;
   fileVaultKey: FileVaultKey;
+  oneOffProfiles: OneOffProfiles;
   services: ReturnType<typeof createResourceServices>;
   metrics: Metrics;
   push: PushService;
@@ -204,6 +206,7 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     onScepChange,
     credentialFiles,
     fileVaultKey: deps.fileVaultKey,
+    oneOffProfiles: deps.oneOffProfiles,
     publicUrl: config.publicUrl,
     version,
     uploads,

@@ -1,3 +1,4 @@
+import { OneOffProfiles } from '../assignments/one-off-profiles.js';
 import { ProfilePayloads } from '../assignments/profile-payloads.js';
 import { Reconciler } from '../assignments/reconciler.js';
 import type { CommandQueue } from '../commands/queue.js';
@@ -39,5 +40,6 @@ export function createAssignedProfiles(deps: AssignedProfileDeps) {
     sign: async (profile) => (await currentSigner(tlsCertificates)?.signLater(profile)) ?? profile,
     ...renderThreads(threads),
   });
-  return { reconciler, setups, renderer, sign };
+  const oneOffProfiles = new OneOffProfiles({ queue, payloads });
+  return { reconciler, oneOffProfiles, setups, renderer, sign };
 }

@@ -145,7 +145,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
   const lastSeen = new LastSeen(db, onLostTimes);
-  const { reconciler, setups, renderer, sign } = createAssignedProfiles({
+  const { reconciler, oneOffProfiles, setups, renderer, sign } = createAssignedProfiles({
     db,
     box,
     queue,
@@ -225,6 +225,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     threads,
     actions: new DeviceActions(box, queue, resourceServices.commands),
     services: resourceServices,
+    oneOffProfiles,
     fileVaultKey,
     challenges,
     renewals,

@@ -7,12 +7,8 @@ import { VERSION_OF_DEVICE } from './rollout-sql.js';
 /** A failed install or removal is repeated until it has failed so often. */
 const MOST_ATTEMPTS = 3;
 
-/**
- * What assignments want of the devices `:devices`: one row for each device, item and, for a version of
- * PayloadScope User, user of the device; without users one that waits for them. With `:item_key` only of
- * that item.
- */
-const WANTED = `
+/** What assignments want of the devices `:devices`; with `:item_key` only whether they want that item. */
+export const WANTED = `
 hit as (
   select t.device_id, a.id, a.profile_id, a.mode, a.priority
   from device_tags t join assignments a on a.tag_id = t.tag_id
@@ -37,7 +33,14 @@ hit as (
     select id from profiles where lower(identifier) = substring(:item_key::text from 9))
   group by device_id, profile_id
   having bool_or(mode = 'include') and not bool_or(mode = 'exclude')
-), item as (
+)`;
+
+/**
+ * What of each `wanted` profile a device is to have: one row for each device, item and, for a version of
+ * PayloadScope User, user of the device; without users one that waits for them.
+ */
+export const ITEM = `
+item as (
   select w.device_id, 'profile:' || lower(p.identifier) as item_key, p.identifier, w.profile_id,
     w.priority, w.assignment_id, v.id as version_id, v.number as version,
     x.payload_values, x.missing, q.waits_for, u.id as device_user_id,
@@ -286,7 +289,7 @@ next as (
  * action and no command afterwards.
  */
 export const RECONCILE = `
-with ${CURRENT}, ${WANTED}, ${PAIRS}, ${JUDGED}, ${NEXT}, ${CHANGES}, listable as (
+with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${NEXT}, ${CHANGES}, listable as (
   select device_id, device_user_id from next
   where step in ('installed', 'keep') or step = 'forget' and action = 'remove'
 )

@@ -23,6 +23,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   already_exists: [409],
   confirmation_required: [409],
   in_use: [409],
+  still_assigned: [409],
   no_unlock_token: [409],
   device_unenrolled: [409],
   user_unenrolled: [409],

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { OneOffProfiles } from '../../assignments/one-off-profiles.js';
+import { notFound } from '../../errors.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
+import { profiles } from '../../resources/profiles/profiles.js';
+import { action } from '../action.js';
+import type { ApiRoute } from '../api-route.js';
+
+export interface ProfileActionDeps {
+  api: ApiContext;
+  oneOffProfiles: Pick<OneOffProfiles, 'install' | 'remove'>;
+}
+
+const TYPE = 'profiles';
+const MOST_DEVICES = 1_000;
+
+const BODY = z.strictObject({
+  device_ids: z
+    .array(z.int().min(1).max(Number.MAX_SAFE_INTEGER))
+    .min(1)
+    .max(MOST_DEVICES)
+    .refine((ids) => new Set(ids).size === ids.length, 'must name each device once')
+    .describe('The ids of the devices.'),
+});
+
+const QUEUED = {
+  type: 'profile_commands',
+  onlyId: 1,
+  attributes: z.strictObject({
+    queued: z.int().min(0).describe('How many commands were queued.'),
+    command_ids: z.array(z.int()).describe('Their ids.'),
+  }),
+};
+
+const VERBS = [
+  {
+    verb: 'install',
+    summary: 'Install a profile on single devices, once',
+    description:
+      'Queues InstallProfile with the version that each device would get by an assignment, rendered for it; ' +
+      'nothing is installed again when it is lost. 422 `validation_failed` names every device that can not ' +
+      'have the profile now, and nothing is queued. To have devices keep it, create an assignment.',
+  },
+  {
+    verb: 'remove',
+    summary: 'Remove a profile from single devices',
+    description:
+      'Queues RemoveProfile with the identifier of the profile. 409 `still_assigned` names the devices that ' +
+      'an assignment gives it, and nothing is queued.',
+  },
+] as const;
+
+/** Installs and removes a profile by the ids of devices. */
+export function profileActionRoutes({ api, oneOffProfiles }: ProfileActionDeps): ApiRoute[] {
+  return VERBS.map(({ verb, summary, description }) =>
+    action(api, {
+      method: 'POST',
+      path: `/${TYPE}/{id}/${verb}`,
+      operationId: `${verb}Profile`,
+      tag: TYPE,
+      role: 'operator',
+      summary,
+      description,
+      body: { attributes: BODY, isRequired: true, example: { device_ids: [3, 5] } },
+      answer: { status: 202, description: 'The commands.', shows: QUEUED },
+      audit: { action: `${TYPE}.${verb}`, targetType: TYPE },
+      run: async (trx, { id, body: { device_ids: deviceIds } }) => {
+        const row = await api.store.find(trx, { shape: profiles, id, columns: ['identifier'] });
+        if (row === undefined) throw notFound(`${TYPE} ${id}`);
+        const command_ids = await oneOffProfiles[verb](trx, { profileId: id, deviceIds });
+        const attributes = { queued: command_ids.length, command_ids };
+        return { attributes, details: { device_ids: deviceIds } };
+      },
+    }),
+  );
+}
