@@ -9,6 +9,7 @@ import {
   dropIdleMarks,
   hasMarks,
   lockDevices,
+  lockLosses,
   markDevices,
   markDue,
   readMarks,
@@ -39,6 +40,8 @@ export interface ReconcilerDeps {
   logger: Logger;
   /** Most installs in a minute that fetch a credential (SCEP, ACME). */
   credentialsPerMinute: number;
+  /** See ReconcileScope. */
+  mostRemovals: number;
 }
 
 /** Devices in one transaction. */
@@ -95,10 +98,14 @@ export class Reconciler {
   }
 
   /** The same for devices in the caller's transaction, at once. */
-  async reconcile(trx: Transaction, scope: ReconcileScope): Promise<Reconciled> {
-    const { payloads, queue, credentialsPerMinute } = this.#deps;
+  async reconcile(
+    trx: Transaction,
+    scope: Omit<ReconcileScope, 'mostRemovals'>,
+  ): Promise<Reconciled> {
+    const { payloads, queue, credentialsPerMinute, mostRemovals } = this.#deps;
     const { deviceIds } = scope;
-    const result = await reconcileItems(trx, scope);
+    const result = await reconcileItems(trx, { ...scope, mostRemovals });
+    this.#warnOfBrake(result.braked);
     const { versions, has_removals: hasRemovals } = result;
     if (versions.length > 0 || hasRemovals) {
       const built = await payloads.store(trx, versions);
@@ -130,6 +137,15 @@ export class Reconciler {
     logger.warn({ since, reason }, text);
   }
 
+  #warnOfBrake(braked: Reconciled['braked']): void {
+    for (const { profileId, devices } of braked) {
+      const text =
+        'many devices lose a profile since they left smart groups; they keep it until an admin goes ' +
+        'on: correct the rule, or POST /api/v1/profiles/{id}/resume';
+      this.#deps.logger.warn({ profileId, devices }, text);
+    }
+  }
+
   async #work(): Promise<void> {
     if (!this.#isAllowed) return;
     if (Date.now() >= this.#looksForDueAt) {
@@ -148,8 +164,10 @@ export class Reconciler {
       if (marks.length === 0) return 0;
       const devices = [...new Set(marks.map(({ device_id }) => device_id))];
       const locked = await lockDevices(trx, devices);
-      const taken = await takeMarks(trx, { marks: marks.map(({ id }) => id), devices: locked });
-      if (locked.length > 0) await this.reconcile(trx, { deviceIds: locked });
+      const ids = marks.map(({ id }) => id);
+      const { taken, left } = await takeMarks(trx, { marks: ids, devices: locked });
+      if (left.length > 0) await lockLosses(trx);
+      if (locked.length > 0) await this.reconcile(trx, { deviceIds: locked, left });
       return taken;
     });
   }

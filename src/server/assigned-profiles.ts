@@ -23,17 +23,22 @@ export interface AssignedProfileDeps {
   /** Milliseconds: see DeviceSetups. */
   setupTimeout: number;
   credentialsPerMinute: number;
+  /** Of a profile, within an hour, since devices left smart groups. */
+  mostRemovals: number;
 }
 
 /** What gets assigned profiles to devices. They are signed if the server has a certificate. */
 export function createAssignedProfiles(deps: AssignedProfileDeps) {
   const { db, box, queue, logger, threads, tlsCertificates, setupTimeout: timeout } = deps;
-  const { credentialsPerMinute } = deps;
+  const { credentialsPerMinute, mostRemovals } = deps;
   const signed = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const sign = (profile: Buffer) => signed(profile) ?? profile;
   const profiles = new ProfileRebuild({ box, sign: signed, ...profileThreads(threads) });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign });
-  const reconciler = new Reconciler({ db, queue, logger, payloads, credentialsPerMinute });
+  const reconciler = new Reconciler({
+    ...{ db, queue, logger, payloads },
+    ...{ credentialsPerMinute, mostRemovals },
+  });
   const setups = new DeviceSetups({ db, queue, logger, timeout, reconciler });
   const renderer = new ProfileRenderer({
     box,

@@ -154,6 +154,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tlsCertificates,
     setupTimeout: config.setupTimeout,
     credentialsPerMinute: config.credentialsPerMinute,
+    mostRemovals: config.confirmRemovals,
   });
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {

@@ -12,12 +12,14 @@ import { capturingLogger } from '../http/log-lines.js';
 import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 
 /** As the app has it; it runs when a test says so. */
-export function reconcilerOf({ db, box }: TestApp, credentialsPerMinute = 300): Reconciler {
-  const { logger } = capturingLogger();
+export function reconcilerOf(
+  { db, box }: TestApp,
+  { credentialsPerMinute = 300, mostRemovals = 20, logger = capturingLogger().logger } = {},
+): Reconciler {
   const profiles = new ProfileRebuild({ box, sign: () => undefined });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign: (file) => file });
   const queue = new CommandQueue(box);
-  return new Reconciler({ db, logger, payloads, queue, credentialsPerMinute });
+  return new Reconciler({ db, logger, payloads, queue, credentialsPerMinute, mostRemovals });
 }
 
 /** How a device answers one command. */

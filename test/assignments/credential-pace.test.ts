@@ -10,7 +10,7 @@ let reconciler: ReturnType<typeof reconcilerOf>;
 
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
-  reconciler = reconcilerOf(app, A_MINUTE);
+  reconciler = reconcilerOf(app, { credentialsPerMinute: A_MINUTE });
 });
 afterAll(() => app.stop());
 afterEach(async () => {

@@ -253,7 +253,7 @@ describe('2,000 devices with values of their own', () => {
     await inTransaction(app.db, async (trx) => {
       await lockDevices(trx, ids);
       app.db.knex.on('query', note);
-      await reconcileItems(trx, { deviceIds: ids });
+      await reconcileItems(trx, { deviceIds: ids, mostRemovals: 20 });
       app.db.knex.removeListener('query', note);
     });
     expect(statements.filter((sql) => !sql.startsWith('set local '))).toHaveLength(1);

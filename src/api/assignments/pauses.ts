@@ -158,7 +158,9 @@ function ofProfiles({ api }: PauseDeps): ApiRoute[] {
     path: '/profiles/{id}/resume',
     operationId: 'resumeProfile',
     summary: 'Resume the assignments of a profile',
-    description: 'Its devices are looked at.',
+    description:
+      'Its devices are looked at. What was held back (`removals_paused_at`) is removed, too. 409 `conflict` ' +
+      'if it is not paused.',
     audit: { action: 'profiles.resume', targetType: 'profiles' },
     run: (trx, { id }) => change(trx, id),
   });

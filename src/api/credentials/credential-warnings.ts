@@ -1,6 +1,6 @@
 import { type Config, isLoopback } from '../../config/config.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
-import type { Pause } from '../../db/assignments/item-repository.js';
+import type { HaltedRollout, Pause, PausedProfile } from '../../db/assignments/item-repository.js';
 import type { DuplicateAccounts, FailingAccount } from '../../db/dep/dep-account-health.js';
 import type { EndingIdentities } from '../../db/pki/credential-repository.js';
 import type { ProcessWithPushFailure } from '../../db/processes/process-repository.js';
@@ -38,8 +38,9 @@ export interface CredentialFacts {
   duplicateAccounts: DuplicateAccounts[];
   /** What keeps assignments from being carried out. */
   reconciler: Pause;
-  /** Some of the profiles that are paused. */
-  pausedProfiles: ({ id: number } & Pause)[];
+  /** Some of the profiles that are paused, or that devices keep that should lose them. */
+  pausedProfiles: PausedProfile[];
+  haltedRollouts: HaltedRollout[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
 }
@@ -70,6 +71,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...facts.tlsCaveats,
     ...identityWarning(facts),
     ...pauseWarnings(facts),
+    ...facts.haltedRollouts.map(haltedWarning),
   ];
 }
 
@@ -207,18 +209,40 @@ function identityWarning({ identities: { count, first } }: CredentialFacts): Cre
 
 function pauseWarnings({ reconciler, pausedProfiles }: CredentialFacts): CredentialWarning[] {
   const { paused_at: since, pause_reason: reason } = reconciler;
-  const ofProfiles = pausedProfiles.map(({ id, paused_at, pause_reason }) => ({
-    code: 'profile_paused',
-    detail:
-      `The assignments of profile ${id} are paused since ${paused_at?.toISOString()}: ` +
-      `${pause_reason}. POST /api/v1/profiles/${id}/resume goes on.`,
-  }));
+  const ofProfiles = pausedProfiles.flatMap(profileWarnings);
   if (since === null) return ofProfiles;
   const detail =
     `Assignments are paused since ${since.toISOString()}: ${reason}. No device gets or loses what ` +
     'is assigned. See what would change (POST /api/v1/assignments/preview), then POST ' +
     '/api/v1/reconciler/resume.';
   return [{ code: 'assignments_paused', detail }, ...ofProfiles];
+}
+
+function profileWarnings({ id, ...pause }: PausedProfile): CredentialWarning[] {
+  const { paused_at: pausedAt, removals_paused_at: heldAt } = pause;
+  const warnings: CredentialWarning[] = [];
+  if (pausedAt !== null) {
+    const detail =
+      `The assignments of profile ${id} are paused since ${pausedAt.toISOString()}: ` +
+      `${pause.pause_reason}. POST /api/v1/profiles/${id}/resume goes on.`;
+    warnings.push({ code: 'profile_paused', detail });
+  }
+  if (heldAt !== null) {
+    const detail =
+      `Many devices were about to lose profile ${id} at ${heldAt.toISOString()}, since they left smart ` +
+      'groups; they keep it. Correct the rule, or remove it from them by POST ' +
+      `/api/v1/profiles/${id}/resume. /api/v1/profiles/${id}/devices?filter[reason_code]=mass_removal ` +
+      'lists them.';
+    warnings.push({ code: 'mass_removal', detail });
+  }
+  return warnings;
+}
+
+function haltedWarning({ id, profile_id, version, reason }: HaltedRollout): CredentialWarning {
+  const detail =
+    `The rollout ${id} of version ${version} of profile ${profile_id} has halted: ${reason}. POST ` +
+    `/api/v1/rollouts/${id}/resume goes on, /rollback brings the former version back.`;
+  return { code: 'rollout_halted', detail };
 }
 
 function settingWarnings({ config }: CredentialFacts): CredentialWarning[] {

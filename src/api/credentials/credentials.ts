@@ -3,7 +3,11 @@ import { z } from 'zod';
 import type { Config } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
-import { pausedProfiles, readReconcilerState } from '../../db/assignments/item-repository.js';
+import {
+  haltedRollouts,
+  pausedProfiles,
+  readReconcilerState,
+} from '../../db/assignments/item-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { listDuplicateAccounts, listFailingAccounts } from '../../db/dep/dep-account-health.js';
 import { countHeldRequests } from '../../db/enroll/held-enrollment-repository.js';
@@ -138,6 +142,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     identities,
     reconciler,
     paused,
+    halted,
     ...accounts
   ] = await Promise.all([
     processesWithPushFailure(db, SILENT_MS),
@@ -149,6 +154,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     countEndingIdentities(db.knex, ending),
     readReconcilerState(db.knex),
     pausedProfiles(db.knex, MOST_PAUSED),
+    haltedRollouts(db.knex, MOST_PAUSED),
     listFailingAccounts(db.knex, { isLabOn, staleAfter }),
     listDuplicateAccounts(db.knex, { isLabOn }),
   ]);
@@ -166,6 +172,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     identities,
     reconciler,
     pausedProfiles: paused,
+    haltedRollouts: halted,
     failingAccounts,
     duplicateAccounts,
   };

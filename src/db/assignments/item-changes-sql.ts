@@ -63,7 +63,8 @@ cancelled as (
     and not (n.is_unsent and n.step = 'keep'
       and not exists (select from cancelled c where c.id = n.command_id))
     and (n.step not in ('verified', 'not_enrolled', 'withheld', 'conflict', 'paused', 'no_value',
-        'waits_for_item', 'no_user', 'unfit', 'remove_waits')
+        'waits_for_item', 'no_user', 'unfit', 'mass_removal',
+        'remove_waits')
       or (i.state, i.reason_code, i.reason, i.version, i.enrollment_number, i.assignment_id)
         is distinct from (n.next_state, n.next_code, n.next_reason, coalesce(n.version, i.version),
           n.present_enrollment, n.assignment_id))

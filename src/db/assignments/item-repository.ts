@@ -73,16 +73,27 @@ export async function pauseEverything(trx: Transaction, reason?: string): Promis
   return changed > 0;
 }
 
-/** The same for one profile. Undefined for an unknown one. */
+/** The same for one profile; what held its removals back ends, too. Undefined for an unknown one. */
 export async function pauseProfile(
   trx: Transaction,
   id: number,
   reason?: string,
 ): Promise<boolean | undefined> {
-  const row = await trx('profiles').where({ id }).forUpdate().first('paused_at');
+  const columns = ['paused_at', 'removals_paused_at'];
+  const row = await trx('profiles').where({ id }).forUpdate().first(columns);
   if (row === undefined) return undefined;
-  if ((row.paused_at !== null) === (reason !== undefined)) return false;
-  await trx('profiles').where({ id }).update(pauseOf(trx, reason));
+  const isHeldBack = row.removals_paused_at !== null;
+  if (reason === undefined ? row.paused_at === null && !isHeldBack : row.paused_at !== null) {
+    return false;
+  }
+  const pause = pauseOf(trx, reason);
+  if (reason !== undefined) await trx('profiles').where({ id }).update(pause);
+  else {
+    await trx('profiles')
+      .where({ id })
+      .update({ ...pause, removals_paused_at: null });
+    await trx('item_losses').where({ profile_id: id }).delete();
+  }
   return true;
 }
 
@@ -110,14 +121,34 @@ function pauseOf(trx: Transaction, reason: string | undefined) {
   return { paused_at: trx.fn.now(), pause_reason: reason };
 }
 
-/** Profiles that are paused. */
-export async function pausedProfiles(
-  knex: Knex,
-  limit: number,
-): Promise<({ id: number } & Pause)[]> {
+export interface PausedProfile extends Pause {
+  id: number;
+  /** Since when devices that leave smart groups keep it. */
+  removals_paused_at: Date | null;
+}
+
+/** Profiles that are paused, or whose removals are held back. */
+export async function pausedProfiles(knex: Knex, limit: number): Promise<PausedProfile[]> {
   return await knex('profiles')
     .whereNotNull('paused_at')
-    .orderBy('paused_at')
+    .orWhereNotNull('removals_paused_at')
+    .orderBy('id')
     .limit(limit)
-    .select('id', 'paused_at', 'pause_reason');
+    .select('id', 'paused_at', 'pause_reason', 'removals_paused_at');
+}
+
+export interface HaltedRollout {
+  id: number;
+  profile_id: number;
+  version: number;
+  reason: string | null;
+}
+
+/** Rollouts that wait for an admin. */
+export async function haltedRollouts(knex: Knex, limit: number): Promise<HaltedRollout[]> {
+  return await knex('rollouts')
+    .where({ state: 'halted' })
+    .orderBy('id')
+    .limit(limit)
+    .select('id', 'profile_id', 'version', 'reason');
 }

@@ -65,12 +65,18 @@ export async function readMarks(trx: Transaction, limit: number): Promise<Device
     .select('id', 'device_id', 'profiles_listed_at');
 }
 
+export interface TakenMarks {
+  taken: number;
+  /** Ids of devices. */
+  left: number[];
+}
+
 const TAKE = `
 with gone as (
   delete from reconcile_marks m
   where m.id = any(:marks::bigint[]) and (m.device_id = any(:devices::bigint[])
     or not exists (select from devices d where d.id = m.device_id))
-  returning m.device_id, m.profiles_listed_at, m.has_new_facts
+  returning m.device_id, m.profiles_listed_at, m.has_new_facts, m.left_by_rule
 ), listed as (
   update device_reconciliations r set profiles_listed_at = l.listed_at
   from (
@@ -84,19 +90,22 @@ with gone as (
   where device_id in (select device_id from gone where has_new_facts)
     and state = 'failed' and action is null
 )
-select count(*)::integer as taken from gone`;
+select count(*)::integer as taken,
+  array(select distinct device_id from gone where left_by_rule) as left
+from gone`;
 
 /**
  * Deletes these marks of locked devices, and of devices that are gone. A later one stays. What has failed
- * on a device with new facts is to be tried again. Returns how many it deleted.
+ * on a device with new facts is to be tried again. Returns how many
+ * it deleted, and which devices have left a smart group.
  */
 export async function takeMarks(
   trx: Transaction,
   { marks, devices }: { marks: readonly number[]; devices: readonly number[] },
-): Promise<number> {
+): Promise<TakenMarks> {
   const bindings = { marks: [...marks], devices: [...devices] };
-  const { rows } = await trx.raw<{ rows: { taken: number }[] }>(TAKE, bindings);
-  return rows[0]?.taken ?? 0;
+  const { rows } = await trx.raw<{ rows: TakenMarks[] }>(TAKE, bindings);
+  return rows[0] ?? { taken: 0, left: [] };
 }
 
 const REPLACED = `
@@ -199,4 +208,13 @@ select distinct device_id from (
 export async function markDue(knex: Knex, limit: number): Promise<number> {
   const { rowCount } = await knex.raw<{ rowCount: number }>(MARK_DUE, [limit]);
   return rowCount;
+}
+
+/**
+ * Waits for other slices with devices that have left smart groups, and makes later ones wait: together
+ * they hold back what too many devices lose. Forgets what was lost more than an hour ago.
+ */
+export async function lockLosses(trx: Transaction): Promise<void> {
+  await trx.raw('lock table item_losses in share row exclusive mode');
+  await trx.raw("delete from item_losses where lost_at < now() - interval '1 hour'");
 }

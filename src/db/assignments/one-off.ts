@@ -1,5 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
-import { ITEM, WANTED } from './reconcile-sql.js';
+import { ITEM, WANTED } from './wanted-sql.js';
 
 /** What a device, or one of its users, gets of a profile. */
 export interface OneOffTarget {

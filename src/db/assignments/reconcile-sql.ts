@@ -1,65 +1,9 @@
-import { UNFIT } from './applicability-sql.js';
 import { CHANGES } from './item-changes-sql.js';
-import { PROFILE_VALUES, RENDERED_UUID } from './profile-values-sql.js';
-import { WAITS_FOR } from './requirements.js';
-import { VERSION_OF_DEVICE } from './rollout-sql.js';
+import { BRAKED, MASS_REMOVALS } from './mass-removal-sql.js';
+import { ITEM, WANTED } from './wanted-sql.js';
 
 /** A failed install or removal is repeated until it has failed so often. */
 const MOST_ATTEMPTS = 3;
-
-/** What assignments want of the devices `:devices`; with `:item_key` only whether they want that item. */
-export const WANTED = `
-hit as (
-  select t.device_id, a.id, a.profile_id, a.mode, a.priority
-  from device_tags t join assignments a on a.tag_id = t.tag_id
-  where t.device_id = any(:devices::bigint[])
-  union all
-  select g.device_id, a.id, a.profile_id, a.mode, a.priority
-  from device_group_devices g join assignments a on a.device_group_id = g.device_group_id
-  where g.device_id = any(:devices::bigint[])
-  union all
-  select a.device_id, a.id, a.profile_id, a.mode, a.priority
-  from assignments a where a.device_id = any(:devices::bigint[])
-  union all
-  select d.id, a.id, a.profile_id, a.mode, a.priority
-  from device d cross join assignments a where a.all_devices
-), wanted as (
-  select device_id, profile_id,
-    max(priority) filter (where mode = 'include') as priority,
-    min(id) filter (where mode = 'include') as assignment_id,
-    array_agg(id) filter (where mode = 'include') as assignment_ids
-  from hit
-  where :item_key::text is null or profile_id in (
-    select id from profiles where lower(identifier) = substring(:item_key::text from 9))
-  group by device_id, profile_id
-  having bool_or(mode = 'include') and not bool_or(mode = 'exclude')
-)`;
-
-/**
- * What of each `wanted` profile a device is to have: one row for each device, item and, for a version of
- * PayloadScope User, user of the device; without users one that waits for them.
- */
-export const ITEM = `
-item as (
-  select w.device_id, 'profile:' || lower(p.identifier) as item_key, p.identifier, w.profile_id,
-    w.priority, w.assignment_id, v.id as version_id, v.number as version,
-    x.payload_values, x.missing, q.waits_for, u.id as device_user_id,
-    o.id is not null and u.id is null as lacks_user, f.unfit, f.unfit_reason,
-    case when v.is_signed then v.uuid
-      when v.is_rendered then ${RENDERED_UUID}
-      else upper(encode(substring(v.content_digest for 16), 'hex')::uuid::text) end as uuid,
-    p.paused_at is not null as is_paused
-  from wanted w
-  join profiles p on p.id = w.profile_id
-  left join rollouts r on r.profile_id = p.id and r.state in ('running', 'halted')
-  join profile_versions v on v.profile_id = p.id and v.number = ${VERSION_OF_DEVICE}
-  left join devices o on v.is_for_user and o.id = w.device_id
-    and (o.platform = 'macOS' or o.is_multi_user)
-  left join device_users u on u.device_id = o.id and u.is_enrolled
-  cross join ${PROFILE_VALUES} x
-  cross join ${WAITS_FOR} q
-  left join ${UNFIT} f on true
-)`;
 
 /** What is stored and known of the same devices and items. */
 const CURRENT = `
@@ -76,7 +20,9 @@ pair as (
   select d.id as device_id, d.is_enrolled, d.enrollment_number as present_enrollment,
     d.is_withheld, d.is_flapping, coalesce(w.lacks_user, false) as lacks_user,
     coalesce(w.device_user_id, i.device_user_id) as device_user_id,
-    d.is_paused or d.is_flapping or coalesce(w.is_paused, false) as is_paused,
+    d.is_paused or d.is_flapping or h.paused_at is not null as is_paused,
+    h.removals_paused_at is not null as is_held, i.profile_id as held_profile_id,
+    d.id = any(:left::bigint[]) as has_left_by_rule,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
     w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
     w.payload_values, w.missing, w.waits_for, w.unfit, w.unfit_reason,
@@ -108,6 +54,7 @@ pair as (
     left join device_users u on u.id = coalesce(w.device_user_id, i.device_user_id)
     where d.id = coalesce(w.device_id, i.device_id)
   ) d
+  left join profiles h on h.id = coalesce(w.profile_id, i.profile_id)
   left join commands c on c.id = i.command_id
   left join lateral (
     select l.id, l.payload_uuid, l.is_managed from installed_profiles l
@@ -186,7 +133,7 @@ judged as (
     when verdict in ('install', 'try_again', 'repair') and missing is not null then 'no_value'
     when verdict in ('install', 'try_again', 'repair') and waits_for is not null
       then 'waits_for_item'
-    else verdict end as step
+    else verdict end as due_step
   from (
     select *, case when is_wanted then (${VERDICT_OF_WANTED}) else (${VERDICT_OF_UNWANTED}) end
       as verdict
@@ -214,12 +161,14 @@ next as (
       when step in ('withheld', 'unfit') then 'not_applicable'
       when step = 'no_user' then 'waiting_for_user'
       when step in ('conflict', 'paused') then step
+      when step = 'mass_removal' then 'paused'
     end as next_state,
     case step
       when 'not_enrolled' then 'device_not_enrolled'
       when 'withheld' then 'serial_not_proved'
       when 'no_user' then 'waiting_for_user'
       when 'unfit' then unfit
+      when 'mass_removal' then 'mass_removal'
       when 'conflict' then 'unmanaged_profile'
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
@@ -236,6 +185,8 @@ next as (
       when 'not_enrolled' then 'the device is not enrolled; installed once it enrolls'
       when 'withheld' then 'the device awaits configuration but has not proved its serial number'
       when 'unfit' then unfit_reason
+      when 'mass_removal' then 'kept: many devices lost it within an hour since they left smart groups;'
+        || ' correct the rule, or POST /api/v1/profiles/' || held_profile_id || '/resume'
       when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
       when 'conflict' then 'the device has a profile ' || identifier
         || ' that Muster did not install; remove it there first'
@@ -278,7 +229,7 @@ next as (
       when step = 'remove' and state = 'removing' then attempts
       else 0
     end as next_attempts
-  from judged
+  from decided
   where step <> 'wait'
 )`;
 
@@ -289,7 +240,7 @@ next as (
  * action and no command afterwards.
  */
 export const RECONCILE = `
-with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${NEXT}, ${CHANGES}, listable as (
+with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${MASS_REMOVALS}, ${NEXT}, ${CHANGES}, listable as (
   select device_id, device_user_id from next
   where step in ('installed', 'keep') or step = 'forget' and action = 'remove'
 )
@@ -301,4 +252,5 @@ select
   exists (select from next where next_action = 'remove') as has_removals,
   array(select distinct device_id from listable where device_user_id is null) as to_list,
   array(select distinct device_user_id from listable where device_user_id is not null)
-    as users_to_list`;
+    as users_to_list,
+  ${BRAKED} as braked`;

@@ -9,6 +9,10 @@ export interface ReconcileScope {
   itemKey?: string | undefined;
   /** Setup Assistant goes on while everything else is paused. */
   ignoresPause?: boolean | undefined;
+  /** Those of the devices that have left a smart group. */
+  left?: readonly number[] | undefined;
+  /** So many devices, or a tenth of those with an item, may lose it within an hour for that reason. */
+  mostRemovals: number;
 }
 
 export interface Reconciled {
@@ -21,6 +25,8 @@ export interface Reconciled {
   to_list: number[];
   /** The same for users, by their ids. */
   users_to_list: number[];
+  /** Profiles that too many devices lose; their removals are held back from now on. */
+  braked: { profileId: number; devices: number }[];
 }
 
 /** The payload of InstallProfile for a version. */
@@ -47,13 +53,15 @@ const BY_INDEX = 'set local enable_seqscan = off';
 /** Writes what changes for the devices, whose locks the caller has. */
 export async function reconcileItems(
   trx: Transaction,
-  { deviceIds, itemKey, ignoresPause = false }: ReconcileScope,
+  { deviceIds, itemKey, ignoresPause = false, left = [], mostRemovals }: ReconcileScope,
 ): Promise<Reconciled> {
   await trx.raw(BY_INDEX);
   const { rows } = await trx.raw<{ rows: Reconciled[] }>(RECONCILE, {
     devices: [...deviceIds],
     item_key: itemKey ?? null,
     ignores_pause: ignoresPause,
+    left: [...left],
+    most_removals: mostRemovals,
   });
   const [row] = rows;
   if (row === undefined) throw new Error('the reconciliation returned no row');

@@ -37,6 +37,7 @@ export const profiles = defineResource({
     active_version: integer(READ_ONLY),
     paused_at: timestamp(READ_ONLY),
     pause_reason: text(READ_ONLY),
+    removals_paused_at: timestamp(READ_ONLY),
     created_at: timestamp(READ_ONLY),
     updated_at: timestamp(READ_ONLY),
   },

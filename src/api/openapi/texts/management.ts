@@ -92,6 +92,8 @@ export const MANAGEMENT_TEXTS = {
     active_version: 'The number of the version that devices get; null: the latest.',
     paused_at: 'Since when no device gets or loses it.',
     pause_reason: 'Why it is paused.',
+    removals_paused_at:
+      'Since when devices that left smart groups keep it, since many did within an hour.',
     created_at: 'When it was first uploaded.',
     updated_at: 'When it was last uploaded.',
   },

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+import { capturingLogger } from '../http/log-lines.js';
+import { addProfile, reconcilerOf } from './assignment-world.js';
+
+const MOST = 20;
+
+let app: TestApp;
+let api: ReturnType<typeof adminApi>;
+const { logger, lines } = capturingLogger();
+let reconciler: ReturnType<typeof reconcilerOf>;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  api = adminApi(app);
+  reconciler = reconcilerOf(app, { logger, mostRemovals: MOST });
+});
+afterAll(() => app.stop());
+afterEach(async () => {
+  const tables = ['devices', 'profiles', 'tags', 'device_groups', 'item_losses', 'commands'];
+  for (const table of tables) await app.db.knex(table).delete();
+  await reconciler.run();
+  lines.length = 0;
+});
+
+/** A smart group of devices that have a profile. */
+async function world(count: number, kind = 'smart') {
+  const { knex } = app.db;
+  const { rows } = await knex.raw<{ rows: { id: number }[] }>(
+    `insert into devices (udid, enrollment_state, is_enrolled)
+     select gen_random_uuid()::text, 'enrolled', true from generate_series(1, ?::integer)
+     returning id`,
+    [count],
+  );
+  const devices = rows.map(({ id }) => id);
+  const rule =
+    kind === 'smart' ? JSON.stringify([{ name: 'is_lost', op: 'eq', val: false }]) : null;
+  const [{ id: group }] = await knex('device_groups').insert(
+    { name: randomUUID(), kind, rule },
+    'id',
+  );
+  const members = devices.map((device_id) => ({ device_id, device_group_id: group }));
+  await knex.batchInsert('device_group_devices', members, 1_000);
+  const { id } = await addProfile(app);
+  const [{ id: assignment }] = await knex('assignments').insert(
+    { profile_id: id, device_group_id: group },
+    'id',
+  );
+  await reconciler.run();
+  await knex('device_items').update({
+    ...{ state: 'verified', action: null, command_id: null },
+    ...{ installed_uuid: knex.ref('payload_uuid'), acted_at: knex.fn.now() },
+  });
+  await knex('commands').delete();
+  await reconciler.run();
+  return { id, group, devices, assignment: Number(assignment) };
+}
+
+/** As the evaluation of the rule does. */
+async function leave(group: number, devices: readonly number[]): Promise<void> {
+  await app.db
+    .knex('device_group_devices')
+    .where({ device_group_id: group })
+    .whereRaw('device_id = any(?::bigint[])', [[...devices]])
+    .delete();
+}
+
+async function states(): Promise<Record<string, number>> {
+  const rows = await app.db
+    .knex('device_items')
+    .groupBy('state', 'reason_code')
+    .select('state', 'reason_code', app.db.knex.raw('count(*)::integer as count'));
+  return Object.fromEntries(
+    rows.map(({ state, reason_code, count }) => [
+      [state, reason_code].filter(Boolean).join(),
+      count,
+    ]),
+  );
+}
+
+async function warnings(): Promise<string[]> {
+  const { body } = await api.get('/credentials');
+  return body.data.attributes.warnings.map(({ code }: { code: string }) => code);
+}
+
+describe('devices that leave a smart group', () => {
+  it('keep a profile that too many of them would lose at once, until an admin goes on', async () => {
+    const { id, group, devices } = await world(100);
+    await leave(group, devices.slice(0, 30));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+    expect(lines).toMatchObject([{ profileId: id, devices: 30 }]);
+    expect(await app.db.knex('commands')).toEqual([]);
+    expect(await warnings()).toContain('mass_removal');
+    expect(await app.db.knex('device_items').where({ state: 'paused' }).first('reason')).toEqual({
+      reason:
+        'kept: many devices lost it within an hour since they left smart groups; correct the ' +
+        `rule, or POST /api/v1/profiles/${id}/resume`,
+    });
+    const { status, body } = await api.post(`/profiles/${id}/resume`);
+    expect([status, body.data.attributes.removals_paused_at]).toEqual([200, null]);
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, removing: 30 });
+    expect(await app.db.knex('commands').pluck('request_type')).toEqual(
+      Array(30).fill('RemoveProfile'),
+    );
+    expect(await warnings()).not.toContain('mass_removal');
+    expect((await api.post(`/profiles/${id}/resume`)).status).toBe(409);
+  });
+
+  it('lose it one by one until there are too many within an hour', async () => {
+    const { group, devices } = await world(100);
+    for (const device of devices.slice(0, 25)) {
+      await leave(group, [device]);
+      await reconciler.run();
+    }
+    expect(await states()).toEqual({
+      verified: 75,
+      removing: MOST - 1,
+      'paused,mass_removal': 25 - (MOST - 1),
+    });
+  });
+
+  it('lose it when they are few, or few of those that have it', async () => {
+    const few = await world(30);
+    await leave(few.group, few.devices.slice(0, MOST - 1));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 30 - (MOST - 1), removing: MOST - 1 });
+    await app.db.knex('devices').delete();
+    const many = await world(400);
+    await leave(many.group, many.devices.slice(0, 40));
+    await reconciler.run();
+    expect(await states()).toMatchObject({ verified: 360, removing: 40 });
+  });
+
+  it('lose it when what others lost is more than an hour ago', async () => {
+    const { group, devices } = await world(100);
+    await leave(group, devices.slice(0, MOST - 1));
+    await reconciler.run();
+    await app.db.knex('item_losses').update({ lost_at: new Date(Date.now() - 61 * 60_000) });
+    await leave(group, devices.slice(MOST, 2 * MOST - 1));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 62, removing: 38 });
+    expect(await app.db.knex('item_losses')).toHaveLength(MOST - 1);
+  });
+
+  it('have it again without a command when they return', async () => {
+    const { group, devices } = await world(100);
+    const gone = devices.slice(0, 50);
+    await leave(group, gone);
+    await reconciler.run();
+    expect(await states()).toMatchObject({ 'paused,mass_removal': 50 });
+    const members = gone.map((device_id) => ({ device_id, device_group_id: group }));
+    await app.db.knex('device_group_devices').insert(members);
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 50, installed: 50 });
+    const types = await app.db.knex('commands').distinct().pluck('request_type');
+    expect(types).toEqual(['ProfileList']);
+  });
+
+  it('are held back by several processes together, and as a whole slice', async () => {
+    const { group, devices } = await world(2_500);
+    const others = [reconciler, reconcilerOf(app), reconcilerOf(app)];
+    await leave(group, devices);
+    await Promise.all(others.map((one) => one.run()));
+    await reconciler.run();
+    expect(await states()).toEqual({ 'paused,mass_removal': 2_500 });
+  });
+});
+
+describe('what an admin does', () => {
+  it('is not held back: a tag or a static group that devices leave, an assignment that ends', async () => {
+    const { group, devices } = await world(100, 'static');
+    await leave(group, devices.slice(0, 60));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 40, removing: 60 });
+    await app.db.knex('devices').delete();
+    const { assignment } = await world(100);
+    await app.db.knex('assignments').where({ id: assignment }).delete();
+    await reconciler.run();
+    expect(await states()).toEqual({ removing: 100 });
+  });
+
+  it('is not held back when a smart group is deleted', async () => {
+    const { group } = await world(100);
+    expect((await api.delete(`/device_groups/${group}?confirm=100`)).status).toBe(204);
+    await reconciler.run();
+    expect(await states()).toEqual({ removing: 100 });
+  });
+
+  it('waits, too, once a profile is held back', async () => {
+    const { id, group, devices } = await world(100);
+    await leave(group, devices.slice(0, 50));
+    await reconciler.run();
+    await app.db.knex('assignments').delete();
+    await reconciler.run();
+    expect(await states()).toEqual({ 'paused,mass_removal': 100 });
+    expect((await api.delete(`/profiles/${id}?confirm=100`)).status).toBe(204);
+    await reconciler.run();
+    expect(await states()).toEqual({ removing: 100 });
+  });
+});
+
+it('a profile that is paused is not removed either', async () => {
+  const { id, group, devices } = await world(10, 'static');
+  await api.post(`/profiles/${id}/pause`, {});
+  await leave(group, devices.slice(0, 3));
+  await reconciler.run();
+  expect(await states()).toEqual({ verified: 7, 'paused,paused': 3 });
+});
+
+it('a rollout that has halted is among the warnings', async () => {
+  const { id } = await addProfile(app);
+  await app.db.knex('rollouts').insert({
+    ...{ profile_id: id, version: 2, former_version: 1, state: 'halted', reason: '25 failures' },
+    ...{ stages: JSON.stringify([{ percent: 100, soak_minutes: 0 }]), halt_at: {} },
+  });
+  const { body } = await api.get('/credentials');
+  expect(body.data.attributes.warnings).toContainEqual({
+    code: 'rollout_halted',
+    detail: expect.stringMatching(
+      new RegExp(`of version 2 of profile ${id} has halted: 25 failures\\. POST /api/v1/rollouts/`),
+    ),
+  });
+});
