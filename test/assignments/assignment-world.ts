@@ -13,7 +13,7 @@ import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 
 /** As the app has it; it runs when a test says so. */
 export function reconcilerOf(
-  { db, box }: TestApp,
+  { db, box }: Pick<TestApp, 'db' | 'box'>,
   { credentialsPerMinute = 300, mostRemovals = 20, logger = capturingLogger().logger } = {},
 ): Reconciler {
   const profiles = new ProfileRebuild({ box, sign: () => undefined });
