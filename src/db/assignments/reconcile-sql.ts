@@ -113,8 +113,8 @@ case
     when command_status is not null then 'remove_later'
     else 'remove' end
   when action = 'install' and is_pending and is_sent then 'remove_waits'
-  when state = 'failed' and reason_code = 'not_removed' then 'wait'
   when is_listed and not is_seen then 'forget'
+  when state = 'failed' and reason_code = 'not_removed' then 'wait'
   when installed_uuid is null and not is_seen_managed
     and not (is_sent and command_status in ('Acknowledged', 'Expired', 'Cancelled')) then 'forget'
   when state = 'removing' and next_attempt_at > now() then 'wait'
@@ -242,7 +242,8 @@ next as (
 export const RECONCILE = `
 with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${MASS_REMOVALS}, ${NEXT}, ${CHANGES}, listable as (
   select device_id, device_user_id from next
-  where step in ('installed', 'keep') or step = 'forget' and action = 'remove'
+  where step in ('installed', 'keep', 'remove_later', 'not_removed')
+    or step = 'forget' and action = 'remove'
 )
 select
   (select count(*)::integer from inserted) + (select count(*)::integer from updated)
