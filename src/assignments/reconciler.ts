@@ -8,6 +8,7 @@ import {
   devicesOfItem,
   dropIdleMarks,
   hasMarks,
+  haveLeft,
   lockDevices,
   lockLosses,
   markDevices,
@@ -140,8 +141,9 @@ export class Reconciler {
   #warnOfBrake(braked: Reconciled['braked']): void {
     for (const { profileId, devices } of braked) {
       const text =
-        'many devices lose a profile since they left smart groups; they keep it until an admin goes ' +
-        'on: correct the rule, or POST /api/v1/profiles/{id}/resume';
+        `profile ${profileId}: ${devices} devices were about to lose it within an hour because of smart ` +
+        'groups. They keep it: correct the rule if they should; then POST ' +
+        `/api/v1/profiles/${profileId}/resume`;
       this.#deps.logger.warn({ profileId, devices }, text);
     }
   }
@@ -166,7 +168,7 @@ export class Reconciler {
       const locked = await lockDevices(trx, devices);
       const ids = marks.map(({ id }) => id);
       const { taken, left } = await takeMarks(trx, { marks: ids, devices: locked });
-      if (left.length > 0) await lockLosses(trx);
+      if (left.length > 0 || (await haveLeft(trx, locked))) await lockLosses(trx);
       if (locked.length > 0) await this.reconcile(trx, { deviceIds: locked, left });
       return taken;
     });
@@ -184,6 +186,7 @@ export class Reconciler {
         trx,
         devices.filter((id) => !others.has(id)),
       );
+      if (await haveLeft(trx, locked)) await lockLosses(trx);
       if (locked.length > 0) {
         await this.reconcile(trx, { deviceIds: locked, itemKey: mark.itemKey });
       }

@@ -89,13 +89,16 @@ describe('devices that leave a smart group', () => {
     await leave(group, devices.slice(0, 30));
     await reconciler.run();
     expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
-    expect(lines).toMatchObject([{ profileId: id, devices: 30 }]);
+    expect(lines).toMatchObject([{ level: 40, profileId: id, devices: 30 }]);
+    expect(lines[0]?.msg).toMatch(
+      new RegExp(`^profile ${id}: 30 devices .* POST /api/v1/profiles/${id}/resume$`),
+    );
     expect(await app.db.knex('commands')).toEqual([]);
     expect(await warnings()).toContain('mass_removal');
     expect(await app.db.knex('device_items').where({ state: 'paused' }).first('reason')).toEqual({
       reason:
-        'kept: many devices lost it within an hour since they left smart groups; correct the ' +
-        `rule, or POST /api/v1/profiles/${id}/resume`,
+        'kept: many devices lost it within an hour because of smart groups; correct the rule if they ' +
+        `should have it, then POST /api/v1/profiles/${id}/resume`,
     });
     const { status, body } = await api.post(`/profiles/${id}/resume`);
     expect([status, body.data.attributes.removals_paused_at]).toEqual([200, null]);
@@ -165,6 +168,91 @@ describe('devices that leave a smart group', () => {
     await Promise.all(others.map((one) => one.run()));
     await reconciler.run();
     expect(await states()).toEqual({ 'paused,mass_removal': 2_500 });
+  });
+});
+
+describe('every loss because of a smart group counts', () => {
+  it('of devices that join one that is excluded', async () => {
+    const { id, devices } = await world(100, 'static');
+    const { knex } = app.db;
+    const rule = JSON.stringify([{ name: 'is_lost', op: 'eq', val: true }]);
+    const [{ id: group }] = await knex('device_groups').insert(
+      { name: randomUUID(), kind: 'smart', rule },
+      'id',
+    );
+    const excluded = { profile_id: id, device_group_id: group, mode: 'exclude' };
+    await knex('assignments').insert(excluded);
+    await reconciler.run();
+    const members = devices
+      .slice(0, 30)
+      .map((device_id) => ({ device_id, device_group_id: group }));
+    await knex('device_group_devices').insert(members);
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+  });
+
+  it('of devices that were marked for another reason before, and of those of a saved profile', async () => {
+    const { id, group, devices } = await world(100);
+    const gone = devices.slice(0, 30);
+    const { knex } = app.db;
+    await knex('reconcile_item_marks').insert({ profile_id: id });
+    const marks = Array.from({ length: 1_000 }, (_, n) => ({ device_id: gone[n % 30] ?? 0 }));
+    await knex.batchInsert('reconcile_marks', marks, 1_000);
+    await leave(group, gone);
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+  });
+
+  it('of devices that wait for another version, or have not answered yet', async () => {
+    const { group, devices } = await world(100);
+    const { knex } = app.db;
+    const of = (some: number[]) => knex('device_items').whereIn('device_id', some);
+    await of(devices.slice(0, 15)).update({ state: 'pending', reason_code: 'command_failed' });
+    const sent = devices.slice(15, 30);
+    await of(sent).update({ state: 'pending', action: 'install', installed_uuid: null });
+    await knex.raw(
+      `with c as (
+        insert into commands (uuid, device_id, request_type, payload, sent_at, device_item_id)
+        select gen_random_uuid(), device_id, 'InstallProfile', ''::bytea, now(), id
+        from device_items where device_id = any(?::bigint[])
+        returning id, device_item_id
+      )
+      update device_items i set command_id = c.id from c where i.id = c.device_item_id`,
+      [sent],
+    );
+    await leave(group, devices.slice(0, 30));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+    await knex('commands').update({ status: 'Acknowledged', acknowledged_at: knex.fn.now() });
+    await knex('reconcile_marks').insert(sent.map((device_id) => ({ device_id })));
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+  });
+
+  it('of devices that kept it while they joined and left again and again', async () => {
+    const { group, devices } = await world(100);
+    const gone = devices.slice(0, 30);
+    const { knex } = app.db;
+    const until = new Date(Date.now() + 3_600_000);
+    const flaps = gone.map((device_id) => ({ device_id, device_group_id: group, until }));
+    await knex('group_flaps').insert(flaps);
+    await leave(group, gone);
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,flapping': 30 });
+    await knex('group_flaps').delete();
+    await reconciler.run();
+    expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+  });
+
+  it('against the devices that have it: not those that it is not for', async () => {
+    const { group, devices } = await world(400);
+    const { knex } = app.db;
+    await knex('device_items')
+      .whereIn('device_id', devices.slice(100))
+      .update({ state: 'not_applicable', installed_uuid: null });
+    await leave(group, devices.slice(0, 30));
+    await reconciler.run();
+    expect(await states()).toMatchObject({ verified: 70, 'paused,mass_removal': 30 });
   });
 });
 

@@ -229,9 +229,9 @@ function profileWarnings({ id, ...pause }: PausedProfile): CredentialWarning[] {
   }
   if (heldAt !== null) {
     const detail =
-      `Many devices were about to lose profile ${id} at ${heldAt.toISOString()}, since they left smart ` +
-      'groups; they keep it. Correct the rule, or remove it from them by POST ' +
-      `/api/v1/profiles/${id}/resume. /api/v1/profiles/${id}/devices?filter[reason_code]=mass_removal ` +
+      `Many devices were about to lose profile ${id} at ${heldAt.toISOString()} because of smart ` +
+      'groups; they keep it. Correct the rule if they should. Then POST ' +
+      `/api/v1/profiles/${id}/resume: it removes the profile from the others. /api/v1/profiles/${id}/devices?filter[reason_code]=mass_removal ` +
       'lists them.';
     warnings.push({ code: 'mass_removal', detail });
   }

@@ -79,6 +79,8 @@ export async function pauseProfile(
   id: number,
   reason?: string,
 ): Promise<boolean | undefined> {
+  // First, as the reconciler does: it locks the losses before the profile.
+  if (reason === undefined) await trx('item_losses').where({ profile_id: id }).delete();
   const columns = ['paused_at', 'removals_paused_at'];
   const row = await trx('profiles').where({ id }).forUpdate().first(columns);
   if (row === undefined) return undefined;
@@ -92,7 +94,6 @@ export async function pauseProfile(
     await trx('profiles')
       .where({ id })
       .update({ ...pause, removals_paused_at: null });
-    await trx('item_losses').where({ profile_id: id }).delete();
   }
   return true;
 }
@@ -123,7 +124,7 @@ function pauseOf(trx: Transaction, reason: string | undefined) {
 
 export interface PausedProfile extends Pause {
   id: number;
-  /** Since when devices that leave smart groups keep it. */
+  /** Since when devices that should lose it keep it. */
   removals_paused_at: Date | null;
 }
 

@@ -210,6 +210,16 @@ export async function markDue(knex: Knex, limit: number): Promise<number> {
   return rowCount;
 }
 
+const HAVE_LEFT = `
+select exists (
+  select from reconcile_marks where left_by_rule and device_id = any(?::bigint[])) as have_left`;
+
+/** Whether any of the devices may lose something because of a smart group. */
+export async function haveLeft(trx: Transaction, devices: readonly number[]): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { have_left: boolean }[] }>(HAVE_LEFT, [[...devices]]);
+  return rows[0]?.have_left === true;
+}
+
 /**
  * Waits for other slices with devices that have left smart groups, and makes later ones wait: together
  * they hold back what too many devices lose. Forgets what was lost more than an hour ago.

@@ -1,13 +1,29 @@
 /**
- * After `judged`: which profiles too many devices lose because they left smart groups, within an hour, and
- * what happens next with each item when their removals are held back. `:most_removals` devices, or more
- * than a tenth of those that have it, may lose it; the slice that goes beyond both is held back as a whole.
+ * A removal begins, also of an install that is on its way. One that waited until the device kept still has
+ * the same cause.
+ */
+const LOSES = `due_step in ('remove', 'remove_waits') and state <> 'removing'`;
+const LOSES_BY_RULE = `${LOSES} and (reason_code is not distinct from 'flapping'
+    or device_id in (select device_id from leaving))`;
+
+/** States of items of devices that don't have the profile. */
+const LACKING = `('removing', 'not_applicable', 'waiting_for_user', 'conflict')`;
+
+/**
+ * After `judged`: which profiles too many devices lose because of smart groups, within an hour, and
+ * what happens next with each item when their removals are held back. Fewer than `:most_removals` devices,
+ * or a tenth of those that have it, may lose it; the slice that goes beyond both is held back as a whole.
+ * A mark that says so counts from its commit on, whichever mark of the device the slice took.
  */
 export const MASS_REMOVALS = `
-loss as (
+leaving as (
+  select unnest(:left::bigint[]) as device_id
+  union
+  select device_id from reconcile_marks where left_by_rule and device_id = any(:devices::bigint[])
+), loss as (
   select held_profile_id as profile_id, count(distinct device_id) as devices
   from judged
-  where due_step = 'remove' and has_left_by_rule and not is_held and state in ('installed', 'verified')
+  where not is_held and ${LOSES_BY_RULE}
   group by held_profile_id
 ), lost as (
   select l.profile_id, l.devices, (
@@ -18,18 +34,19 @@ loss as (
   select l.profile_id, (l.devices + l.earlier)::integer as devices from lost l
   where l.devices + l.earlier >= :most_removals and 10 * (l.devices + l.earlier) > l.earlier + (
     select count(*) from (
-      select from device_items i where i.profile_id = l.profile_id and i.state <> 'removing'
+      select distinct i.device_id from device_items i
+      where i.profile_id = l.profile_id and i.state not in ${LACKING}
       limit 10 * (l.devices + l.earlier) + 1) holders)
 ), decided as (
   select j.*, case
-      when j.due_step = 'remove' and j.state <> 'removing'
-        and (j.is_held or b.profile_id is not null and j.has_left_by_rule) then 'mass_removal'
+      when ${LOSES} and (j.is_held or b.profile_id is not null and ${LOSES_BY_RULE})
+        then 'mass_removal'
       else j.due_step end as step
   from judged j left join braked b on b.profile_id = j.held_profile_id
 ), counted as (
   insert into item_losses (profile_id, device_id)
   select distinct held_profile_id, device_id from decided
-  where step = 'remove' and has_left_by_rule and state in ('installed', 'verified')
+  where step <> 'mass_removal' and ${LOSES_BY_RULE}
 ), held_back as (
   update profiles p set removals_paused_at = now()
   from braked b where p.id = b.profile_id and p.removals_paused_at is null

@@ -22,7 +22,6 @@ pair as (
     coalesce(w.device_user_id, i.device_user_id) as device_user_id,
     d.is_paused or d.is_flapping or h.paused_at is not null as is_paused,
     h.removals_paused_at is not null as is_held, i.profile_id as held_profile_id,
-    d.id = any(:left::bigint[]) as has_left_by_rule,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
     w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
     w.payload_values, w.missing, w.waits_for, w.unfit, w.unfit_reason,
@@ -185,8 +184,8 @@ next as (
       when 'not_enrolled' then 'the device is not enrolled; installed once it enrolls'
       when 'withheld' then 'the device awaits configuration but has not proved its serial number'
       when 'unfit' then unfit_reason
-      when 'mass_removal' then 'kept: many devices lost it within an hour since they left smart groups;'
-        || ' correct the rule, or POST /api/v1/profiles/' || held_profile_id || '/resume'
+      when 'mass_removal' then 'kept: many devices lost it within an hour because of smart groups;'
+        || ' correct the rule if they should have it, then POST /api/v1/profiles/' || held_profile_id || '/resume'
       when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
       when 'conflict' then 'the device has a profile ' || identifier
         || ' that Muster did not install; remove it there first'

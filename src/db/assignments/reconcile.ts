@@ -9,7 +9,7 @@ export interface ReconcileScope {
   itemKey?: string | undefined;
   /** Setup Assistant goes on while everything else is paused. */
   ignoresPause?: boolean | undefined;
-  /** Those of the devices that have left a smart group. */
+  /** Those of the devices that have left a smart group, or joined one that is excluded. */
   left?: readonly number[] | undefined;
   /** So many devices, or a tenth of those with an item, may lose it within an hour for that reason. */
   mostRemovals: number;
