@@ -118,6 +118,11 @@ describe('a profile is sent', () => {
     ['with one payload of another platform', { payloads: [DOCK, WIFI] }],
     ['with a payload that the schema does not know', { payloads: [['com.example.own', {}], DOCK] }],
     ['without payloads', { payloads: [] }],
+    ['to a system of just that version', { reported: { os_version: '4' }, payloads: [WIFI] }],
+    [
+      'to a system whose version has other parts',
+      { reported: { os_version: '3b' }, payloads: [WIFI] },
+    ],
     [
       'while supervision is unknown',
       { reported: { is_supervised: null, os_version: '18.1' }, payloads: [APP_LOCK] },
