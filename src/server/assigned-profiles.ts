@@ -23,7 +23,7 @@ export interface AssignedProfileDeps {
   /** Milliseconds: see DeviceSetups. */
   setupTimeout: number;
   credentialsPerMinute: number;
-  /** Of a profile, within an hour, since devices left smart groups. */
+  /** Of a profile, within an hour, because of smart groups. */
   mostRemovals: number;
 }
 

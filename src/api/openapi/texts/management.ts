@@ -93,7 +93,7 @@ export const MANAGEMENT_TEXTS = {
     paused_at: 'Since when no device gets or loses it.',
     pause_reason: 'Why it is paused.',
     removals_paused_at:
-      'Since when devices that left smart groups keep it, since many did within an hour.',
+      'Since when no device loses it, because too many were about to within an hour by smart groups.',
     created_at: 'When it was first uploaded.',
     updated_at: 'When it was last uploaded.',
   },
