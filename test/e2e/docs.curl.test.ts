@@ -46,7 +46,13 @@ const WALK_THROUGHS: WalkThrough[] = [
   },
   {
     page: 'docs/commands.md',
-    shows: ['"status": "Cancelled"', '"kind": "device_lock_pin"', '"encoding": "utf8"'],
+    shows: [
+      '"status": "Acknowledged"',
+      '"status": "Cancelled"',
+      '"kind": "device_lock_pin"',
+      '"encoding": "utf8"',
+      '"kind": "filevault_recovery_key"',
+    ],
     checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
   },
   { page: 'docs/configuration.md', shows: ['Example School'] },
