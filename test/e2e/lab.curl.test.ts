@@ -17,13 +17,18 @@ describe('what muster lab of the quickstart prints to try', () => {
     const lab = run(['lab'], { dataDir, env: { PORT: String(await freePort()) } });
     const [, script = ''] = await lab.waitFor(/^(AUTH=.*)^Ctrl-C ends everything/ms, 60_000);
     const cwd = newHome();
-    const { stderr } = await promisify(execFile)('bash', ['-c', PRELUDE + script], { cwd });
+    const { stderr, stdout } = await promisify(execFile)('bash', ['-c', PRELUDE + script], { cwd });
     expect(readdirSync(cwd)).toEqual([]);
     expect(stderr.trim().split('\n')).toEqual([
       'GET 200',
       'POST 201',
       'GET 200',
       'POST 201',
+      'GET 200',
+      'POST 201',
+      'POST 201',
+      'GET 200',
+      'GET 200',
       'POST 200',
       'GET 200',
       'GET 200',
@@ -34,6 +39,7 @@ describe('what muster lab of the quickstart prints to try', () => {
       'POST 200',
       'POST 201',
     ]);
+    expect(stdout).toMatch(/"states":\{[^}]*"verified":[1-9]/);
     await lab.waitFor(/: ClearPasscode Acknowledged$/m);
     lab.kill('SIGTERM');
     expect(await lab.ended).toBe(0);

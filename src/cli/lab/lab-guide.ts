@@ -52,10 +52,16 @@ function tokenLines({ adminToken, dataDir }: LabGuide['config']): string[] {
       ];
 }
 
+/** A call of which the id in the answer is kept in a variable of the shell. */
+interface KeptCall {
+  variable: string;
+  call: string;
+}
+
 interface Example {
   comment: string;
-  /** What follows `curl -s`. */
-  calls: string[];
+  /** What follows `curl -sg`. */
+  calls: (string | KeptCall)[];
   /** Seconds between two calls, for a device to answer. */
   pause?: number;
 }
@@ -76,6 +82,34 @@ function depExamples({ config, portalUrl }: LabGuide): Example[] {
     },
   ];
 }
+
+const ASSIGNMENT = {
+  data: {
+    type: 'assignments',
+    attributes: { all_devices: true },
+    relationships: { item: { data: { type: 'profiles', id: 0 } } },
+  },
+};
+
+const assignmentExamples: Example[] = [
+  {
+    comment:
+      'assign a profile to every device, and see that each has proved it (docs/assignments.md continues)',
+    calls: [
+      '-H "$AUTH" "$API/configuration/file_vault/profile" -o "$FILES/filevault.mobileconfig"',
+      {
+        variable: 'PROFILE',
+        call: '-H "$AUTH" -F "file=@$FILES/filevault.mobileconfig" "$API/upload/profiles"',
+      },
+      `-H "$AUTH" -H "Content-Type: application/json" "$API/assignments" -d ${JSON.stringify(
+        JSON.stringify(ASSIGNMENT).replace('"id":0', '"id":$PROFILE'),
+      ).replaceAll('\\$', '$')}`,
+      '-H "$AUTH" "$API/profiles/$PROFILE/status"',
+      '-H "$AUTH" "$API/profiles/$PROFILE/devices?include=device&fields[devices]=device_name"',
+    ],
+    pause: 2,
+  },
+];
 
 function examples(guide: LabGuide): Example[] {
   const { config, devices, controlUrl } = guide;
@@ -100,6 +134,7 @@ function examples(guide: LabGuide): Example[] {
             calls: [`-H "$AUTH" -X POST "$API/devices/${phone}/clear_passcode"`],
           },
         ]),
+    ...assignmentExamples,
     {
       comment: 'push one by hand, and see what the push service says',
       calls: [`-H "$AUTH" -X POST "$API/devices/${any}/push"`],
@@ -121,13 +156,20 @@ function examples(guide: LabGuide): Example[] {
   ];
 }
 
+function lineOf(curl: string, call: string | KeptCall): string {
+  if (typeof call === 'string') return `${curl} ${call}`;
+  const id = `grep -o '"id":[0-9]*' | head -1 | cut -d: -f2`;
+  return `${call.variable}=$(${curl} ${call.call} | ${id})`;
+}
+
 /** What `muster lab` prints once its devices are enrolled. */
 export function describeLab(guide: LabGuide): string {
   const { config, devices } = guide;
   const curl = config.tls ? `curl -sg --cacert ${quoted(config.tls.certFile)}` : 'curl -sg';
   const blocks = examples(guide).map(({ comment, calls, pause }) => {
     const between = pause === undefined ? '\n' : `\nsleep ${pause}\n`;
-    return `# ${comment}\n${calls.map((call) => `${curl} ${call}`).join(between)}`;
+    const lines = calls.map((call) => lineOf(curl, call));
+    return `# ${comment}\n${lines.join(between)}`;
   });
   return [
     `Muster serves at ${config.publicUrl}, and its devices answer as soon as they are pushed:`,
