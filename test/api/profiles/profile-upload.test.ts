@@ -151,6 +151,7 @@ describe('the upload of a profile', () => {
           current_version: 1,
           active_version: null,
           paused_at: null,
+          removals_paused_at: null,
           pause_reason: null,
           created_at: expect.any(String),
           updated_at: expect.any(String),
