@@ -1,0 +1,14 @@
+// A process that reconciles: node --import tsx reconciler-child.ts DATABASE_URL MASTER_KEY
+import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
+import { connectDatabase } from '../../src/db/connection/database.js';
+import { reconcilerOf } from './assignment-world.js';
+
+const [connectionString = '', masterKey = ''] = process.argv.slice(2);
+
+async function main(): Promise<void> {
+  const db = connectDatabase({ connectionString, applicationName: 'reconciler-child' });
+  await reconcilerOf({ db, box: new SecretBox(Buffer.from(masterKey, 'hex')) }).run();
+  await db.close();
+}
+
+void main();
