@@ -58,10 +58,11 @@ export class OneOffProfiles {
 
   /**
    * Queues RemoveProfile in the same way. 409 `still_assigned` naming the devices that an assignment gives
-   * the profile: it would come back.
+   * the profile: it would come back. 422 for a profile that enrolls.
    */
   async remove(trx: Transaction, scope: OneOffScope): Promise<number[]> {
     const targets = await this.#targets(trx, scope);
+    if (targets.some(({ enrolls }) => enrolls)) throw enrollment(scope.profileId);
     const unenrolled = targets.filter((target) => !target.is_enrolled);
     if (unenrolled.length > 0) {
       const detail = `devices ${named(unenrolled)}: not enrolled, so nothing can be removed there`;
@@ -122,6 +123,13 @@ function stillAssigned(
     `${profileId}, so it would come back. Take the devices out of their targets, delete them, or ` +
     'exclude the devices (POST /api/v1/assignments with "mode": "exclude")';
   return new AppError('still_assigned', 409, detail, DEVICE_IDS);
+}
+
+function enrollment(profileId: number): AppError {
+  const detail =
+    `profile ${profileId} has a payload com.apple.mdm: removing it would unenroll the devices. To ` +
+    'have a device unenroll, queue RemoveProfile for it';
+  return validationError([{ detail, source: { pointer: '/data/attributes/device_ids' } }]);
 }
 
 function unbuilt(profileId: number): AppError {

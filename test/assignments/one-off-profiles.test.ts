@@ -210,6 +210,20 @@ describe('removing a profile by the ids of devices', () => {
     expect((await api.post(`/profiles/${id}/remove`, ids(assigned, other))).status).toBe(202);
   });
 
+  it('is refused for a profile that enrolls, and so is its installation', async () => {
+    const device = await enrolled();
+    const { id } = await addProfile(app);
+    await app.db.knex('profile_payloads').update({ payload_type: 'com.apple.mdm' });
+    for (const [verb, detail] of [
+      ['install', `device ${device.id}: a payload com.apple.mdm would replace its enrollment`],
+      ['remove', expect.stringContaining('removing it would unenroll the devices')],
+    ]) {
+      const { status, body } = await api.post(`/profiles/${id}/${verb}`, ids(device));
+      expect([status, body.errors]).toMatchObject([422, [{ detail }]]);
+    }
+    expect(await commands()).toEqual([]);
+  });
+
   it('is refused for a device that is not enrolled', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
