@@ -5,6 +5,7 @@ import type { ResourceDefinition } from '../jsonapi/definition/definition.js';
 const RELATED: Record<string, readonly string[] | undefined> = {
   tags: ['id', 'name', 'color'],
   device_groups: ['id', 'name'],
+  custom_attributes: ['name', 'value'],
   installed_applications: undefined,
 };
 

@@ -18,7 +18,6 @@ export interface CheckedVariables {
 }
 
 const LITERAL: CheckedVariables = { names: [], isRendered: false, secrets: [] };
-const ATTRIBUTE = /^ATTRIBUTE_/;
 
 /** Finds the variables of a profile, and warns of what stays literal. */
 export function checkVariables(
@@ -67,13 +66,10 @@ function warningOf(
     return `${shown(known)} stays as it is: devices know the profile and its payloads by this name`;
   }
   if (unknown.length === 0 || isSigned) return undefined;
-  const attributes = unknown.some((name) => ATTRIBUTE.test(name))
-    ? '; devices have no custom attributes'
-    : '';
-  return `${shown(unknown)} is no variable and stays as it is${attributes}; known are ${KNOWN}`;
+  return `${shown(unknown)} is no variable and stays as it is; known are ${KNOWN}`;
 }
 
-const KNOWN = `${shown([...DEVICE_VARIABLES])}, $SECRET_name and $$ for a dollar`;
+const KNOWN = `${shown([...DEVICE_VARIABLES])}, $ATTRIBUTE_name, $SECRET_name and $$ for a dollar`;
 
 function shown(names: readonly string[]): string {
   return names.map((name) => `$${name.slice(0, 80)}`).join(', ');

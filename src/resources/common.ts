@@ -12,6 +12,10 @@ export const device: ToOne = {
   write: 'always',
 };
 
+const ALLOWED = '[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]';
+/** Text for a property list, which can't hold control characters. */
+export const PLIST_TEXT = new RegExp(`^${ALLOWED}+$`);
+
 export const operatorWrites: Access = {
   read: 'viewer',
   create: 'operator',

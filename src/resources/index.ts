@@ -16,6 +16,7 @@ import { depAccounts } from './dep/dep-accounts.js';
 import { depDevices } from './dep/dep-devices.js';
 import { depProfiles } from './dep/dep-profiles.js';
 import { depTokens } from './dep/dep-token-history.js';
+import { type CustomAttributeServices, customAttributes } from './devices/custom-attributes.js';
 import { deviceGroups, type GroupServices } from './devices/device-groups.js';
 import type { DeviceServices } from './devices/device-operations.js';
 import { deviceSecrets } from './devices/device-secrets.js';
@@ -52,6 +53,7 @@ import type { ScepServices } from './server/scep-configuration.js';
 export type ResourceServices = CertificateServices &
   SigningRequestServices &
   CommandServices &
+  CustomAttributeServices &
   DepAccountServices &
   DeviceServices &
   EnrollmentLinkServices &
@@ -78,6 +80,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   certificateSigningRequests,
   certificates,
   commands,
+  customAttributes,
   depAccounts,
   depDevices,
   depProfiles,

@@ -6,6 +6,7 @@ import { renameDevice } from '../commands/rename.js';
 import { hashPassword, type PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import { setCustomAttribute } from '../db/devices/custom-attributes.js';
 import {
   deleteDevice,
   findIdentifierOwners,
@@ -78,6 +79,7 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     secrets: {
       seal: (secret: string, label: string) => box.seal(Buffer.from(secret, 'utf8'), label),
     },
+    customAttributes: { set: setCustomAttribute },
     profileSecrets: new ProfileSecrets(box),
     passwords: { hash: (password: string) => hashPassword(password, passwordCost) },
     dep: new DepAdministration({ jobs, publicUrl, isLabOn }),

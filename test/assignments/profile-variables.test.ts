@@ -113,6 +113,27 @@ describe('a device without a value for a variable', () => {
     expect(valueOn(device)).toBe('A-1 Ada s3cret');
   });
 
+  it('waits for a custom attribute, and gets the profile again with each value of it', async () => {
+    const device = await enrolled();
+    await assigned('Room $ATTRIBUTE_room');
+    expect(await itemOf(device)).toMatchObject({
+      state: 'pending',
+      reason: 'no value for $ATTRIBUTE_room; installed once there is one',
+    });
+    const attribute = { device_id: device.id, name: 'room' };
+    const { knex } = app.db;
+    await knex('custom_attributes').insert({ ...attribute, name: 'Room', value: 'another' });
+    await knex('custom_attributes').insert({ ...attribute, value: '<2.14>' });
+    await verifiedOn(device);
+    expect(valueOn(device)).toBe('Room <2.14>');
+    await knex('custom_attributes').where(attribute).update({ value: '2.15' });
+    await verifiedOn(device);
+    expect(valueOn(device)).toBe('Room 2.15');
+    await knex('custom_attributes').where(attribute).delete();
+    await settle();
+    expect(await itemOf(device)).toMatchObject({ reason_code: 'variable_has_no_value' });
+  });
+
   it('is not sent a command that waits any more', async () => {
     const device = await enrolled({ asset_tag: 'A-1' });
     await assigned('$ASSET_TAG');

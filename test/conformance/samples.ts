@@ -97,6 +97,7 @@ const HARMLESS: Record<string, Values> = {
 
 /** What the server sets by itself when others are changed: a new token ends on another day. */
 export const FOLLOWING: Record<string, string[]> = {
+  custom_attributes: ['updated_at'],
   dep_accounts: ['access_token_expiry', 'status_at'],
 };
 

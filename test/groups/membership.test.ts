@@ -186,6 +186,45 @@ describe('a rule over tags', () => {
 });
 
 describe('a rule over groups', () => {
+  it('follows custom attributes, of which none is unknown', async () => {
+    const [here, elsewhere, none] = [await device(), await device(), await device()];
+    const inRoom = (value: string) => ({
+      name: 'custom_attributes',
+      op: 'any',
+      val: {
+        and: [
+          { name: 'name', op: 'eq', val: 'room' },
+          { name: 'value', op: 'eq', val: value },
+        ],
+      },
+    });
+    await knex()('custom_attributes').insert([
+      { device_id: here, name: 'room', value: '1' },
+      { device_id: elsewhere, name: 'room', value: '2' },
+      { device_id: elsewhere, name: 'desk', value: '1' },
+    ]);
+    const id = await test.create([inRoom('1')]);
+    const others = await test.create([{ not: inRoom('1') }]);
+    await test.evaluate(id);
+    await test.evaluate(others);
+    expect([await test.members(id), await test.members(others)]).toEqual([
+      [here],
+      [elsewhere, none],
+    ]);
+    const own = knex()('custom_attributes').where({ device_id: here });
+    await own.clone().update({ value: '2' });
+    await test.settle();
+    expect([await test.members(id), await test.unknowns(id)]).toEqual([[], []]);
+    await knex()('custom_attributes').insert({ device_id: none, name: 'room', value: '1' });
+    await own.clone().update({ device_id: here, value: '1' });
+    await test.settle();
+    expect(await test.members(id)).toEqual([here, none]);
+    await own.clone().delete();
+    await test.settle();
+    expect([await test.members(id), await test.unknowns(id)]).toEqual([[none], []]);
+    expect(await test.members(others)).toEqual([here, elsewhere]);
+  });
+
   it('follows static and smart groups, through several rules', async () => {
     const [a, b] = [await device({ model: 'a' }), await device({ model: 'b' })];
     const [{ id: byHand }] = await knex()('device_groups')

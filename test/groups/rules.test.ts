@@ -108,9 +108,9 @@ describe('the rule of a smart group', () => {
       /can't look into dep_profiles/,
     ],
     [
-      'custom attributes, which do not exist',
-      { name: 'attributes__x', op: 'eq', val: 1 },
-      /has no relationship "attributes"/,
+      'when a custom attribute was set',
+      { name: 'custom_attributes__updated_at', op: 'gt', val: '2026-01-01' },
+      /can compare name, value of custom_attributes/,
     ],
   ])('may not name %s', async (_what, node, message) => {
     const [status, faults] = await faultsOf([node]);

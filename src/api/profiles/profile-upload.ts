@@ -44,7 +44,7 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
       'A property list, XML or binary, on its own or signed; at most 5 MiB. The profile of the same ' +
       'PayloadIdentifier gets a new version. What Apple’s schema does not know is listed in ' +
       '`meta.warnings`. Texts may have variables: `$SERIAL`, `$UDID`, `$DEVICE_NAME`, `$ASSET_TAG`, ' +
-      '`$USER_NAME`, `$USER_EMAIL`, `$SECRET_name`, and `$$` for a dollar; assigned devices get values ' +
+      '`$USER_NAME`, `$USER_EMAIL`, `$ATTRIBUTE_name`, `$SECRET_name`, and `$$` for a dollar; assigned devices get values ' +
       'of their own. Encrypted profiles are not supported.',
     tag: 'profiles',
     role: 'operator',

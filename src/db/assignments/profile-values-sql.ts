@@ -13,6 +13,9 @@ export const PROFILE_VALUES = `lateral (
         when starts_with(n.name, 'SECRET_') then (
           select jsonb_build_array(s.id, s.version) from profile_secrets s
           where s.name = substring(n.name from 8))
+        when starts_with(n.name, 'ATTRIBUTE_') then (
+          select to_jsonb(a.value) from custom_attributes a
+          where a.device_id = d.id and a.name = substring(n.name from 11))
         else to_jsonb(nullif(case n.name
           when 'SERIAL' then d.serial_number
           when 'UDID' then d.udid

@@ -40,7 +40,7 @@ export interface Merge {
 }
 
 /**
- * Moves tags, groups, commands, users, escrow, history and DEP data of `from` into the other record and
+ * Moves tags, custom attributes, groups, commands, users, escrow, history and DEP data of `from` into the other record and
  * deletes it. The escrow belongs to no enrollment: admins can see it, and a device receives it only if
  * both are proven to have the same serial number.
  */
@@ -96,6 +96,8 @@ const OWN_COLUMNS = ['description', 'asset_tag', 'device_name', 'hostname', 'mod
 const MOVES = [
   `insert into device_tags (device_id, tag_id)
    select :into, tag_id from device_tags where device_id = :from on conflict do nothing`,
+  `insert into custom_attributes (device_id, name, value)
+   select :into, name, value from custom_attributes where device_id = :from on conflict do nothing`,
   `insert into device_group_devices (device_group_id, device_id)
    select m.device_group_id, :into
    from device_group_devices m join device_groups g on g.id = m.device_group_id

@@ -13,6 +13,7 @@ export const DEVICE_VARIABLES = [
 
 const KNOWN = new Set<string>(DEVICE_VARIABLES);
 const SECRET = 'SECRET_';
+const ATTRIBUTE = /^ATTRIBUTE_\w/;
 /** `$$`, `${NAME}` or `$NAME`. Any other dollar is one. */
 const REFERENCE = /\$(?:\$|\{(\w+)\}|([A-Za-z_]\w*))/g;
 /** What a profile and its payloads are known by must be the same on all devices. */
@@ -67,7 +68,7 @@ export function renderProfile(
 }
 
 function isKnown(name: string): boolean {
-  return KNOWN.has(name) || secretOf(name) !== undefined;
+  return KNOWN.has(name) || ATTRIBUTE.test(name) || secretOf(name) !== undefined;
 }
 
 function namesIn(text: string): string[] {

@@ -75,6 +75,7 @@ export const devices = defineResource<DeviceServices>({
     available_os_updates: reported('available_os_updates'),
     managed_applications: history('managed_applications'),
     installed_provisioning_profiles: history('installed_provisioning_profiles'),
+    custom_attributes: history('custom_attributes'),
     local_users: history('local_users'),
     device_locations: history('device_locations'),
     device_restrictions: history('device_restrictions'),

@@ -7,7 +7,7 @@ import {
   type WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import { columnsOf } from '../../jsonapi/operations/changes.js';
-import { adminWrites } from '../common.js';
+import { adminWrites, PLIST_TEXT } from '../common.js';
 
 export interface ProfileSecretServices {
   profileSecrets: {
@@ -16,10 +16,6 @@ export interface ProfileSecretServices {
     isSame(id: number, sealed: Buffer, value: string): boolean;
   };
 }
-
-/** No control characters, which property lists can't hold. */
-const ALLOWED = '[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]';
-const VALUE = new RegExp(`^${ALLOWED}+$`);
 
 /** Values for `$SECRET_name` in profiles. They are written, and sent to devices; nothing shows them. */
 export const profileSecrets = defineResource<ProfileSecretServices>({
@@ -40,7 +36,7 @@ export const profileSecrets = defineResource<ProfileSecretServices>({
       required: true,
       min: 1,
       max: 10_000,
-      pattern: VALUE,
+      pattern: PLIST_TEXT,
       like: 'text without control characters',
       derivedFrom: ['sealed_value'],
     }),

@@ -6,7 +6,7 @@ import { type Members, payload, profile } from '../../profiles/sample-profiles.j
 import { downloadFile, uploadFile, uploadNodes } from '../profile-samples.js';
 
 const KNOWN =
-  'known are $SERIAL, $UDID, $DEVICE_NAME, $ASSET_TAG, $USER_NAME, $USER_EMAIL, $SECRET_name and ' +
+  'known are $SERIAL, $UDID, $DEVICE_NAME, $ASSET_TAG, $USER_NAME, $USER_EMAIL, $ATTRIBUTE_name, $SECRET_name and ' +
   '$$ for a dollar';
 
 let app: TestApp;
@@ -29,9 +29,8 @@ describe('variables of an uploaded profile', () => {
   it.each([
     ['$ROOM', `$ROOM is no variable and stays as it is; ${KNOWN}`],
     [
-      `$ATTRIBUTE_room \${serial}`,
-      '$ATTRIBUTE_room, $serial is no variable and stays as it is; devices have no custom ' +
-        `attributes; ${KNOWN}`,
+      `$ATTRIBUTE_room $ATTRIBUTE_ \${serial}`,
+      `$ATTRIBUTE_, $serial is no variable and stays as it is; ${KNOWN}`,
     ],
     [
       '$SECRET_none',

@@ -156,6 +156,21 @@ describe('a merge', () => {
     ]);
   });
 
+  it('moves custom attributes; of a name that both have, the other keeps its value', async () => {
+    const [into, from] = [await addEnrolled(), await addDevice()];
+    await knex()('custom_attributes').insert([
+      { device_id: into, name: 'room', value: '1' },
+      { device_id: from, name: 'room', value: '2' },
+      { device_id: from, name: 'desk', value: '3' },
+    ]);
+    await merge(into, from);
+    const rows = knex()('custom_attributes').orderBy('name');
+    expect(await rows.select('device_id', 'name', 'value')).toEqual([
+      { device_id: into, name: 'desk', value: '3' },
+      { device_id: into, name: 'room', value: '1' },
+    ]);
+  });
+
   it('moves commands, and requests a push if one is pending', async () => {
     const into = await addEnrolled({ sealed_push: Buffer.from('s'), push_state: 'ok' });
     const done = await addDevice();

@@ -276,6 +276,7 @@ describe('deleting a device', () => {
       available_os_updates: { device_id, version: '15' },
       managed_applications: { device_id, identifier: 'org.example.app' },
       installed_provisioning_profiles: { device_id, profile_uuid: uuid },
+      custom_attributes: { device_id, name: 'room', value: '2' },
       local_users: { device_id, user_name: 'ada' },
       device_locations: { device_id, latitude: 1, longitude: 2 },
       device_pushes: { device_id, due_at: new Date() },

@@ -151,6 +151,12 @@ export const MANAGEMENT_TEXTS = {
     organization: '`PayloadOrganization`.',
     is_known: "Whether Apple's schema has this type.",
   },
+  custom_attributes: {
+    name: 'Profiles name it as `$ATTRIBUTE_name`.',
+    value: 'The text.',
+    created_at: 'When it was added.',
+    updated_at: 'When its value was last set.',
+  },
   profile_secrets: {
     name: 'Profiles name it as `$SECRET_name`.',
     value: 'The text; it is never shown.',

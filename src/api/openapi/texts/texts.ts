@@ -12,6 +12,8 @@ const TAGS: Record<string, string> = {
   command_types: "Apple's commands: their keys, and which devices take them.",
   commands: 'Commands to devices, and their results.',
   configuration: 'Settings of which there is one each.',
+  custom_attributes:
+    'What you note of devices, for the variables of profiles and for smart groups.',
   dep_accounts: "Accounts of Apple's device enrollment program.",
   dep_devices: "Serial numbers of the program: their stage, and what Apple's service reports.",
   dep_profiles:
