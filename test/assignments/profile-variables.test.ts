@@ -1,6 +1,5 @@
 import { lockDevices } from '../../src/db/assignments/marks.js';
 import { reconcileItems } from '../../src/db/assignments/reconcile.js';
-import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { buildPlistNodes, type PlistNode } from '../../src/protocol/plist/plist.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
@@ -271,18 +270,19 @@ describe('2,000 devices with values of their own', () => {
     const ids: number[] = await app.db.knex('devices').orderBy('id').pluck('id');
     const statements: string[] = [];
     const note = ({ sql }: { sql: string }) => statements.push(sql);
-    await inTransaction(app.db, async (trx) => {
-      await lockDevices(trx, ids);
-      app.db.knex.on('query', note);
-      await reconcileItems(trx, { deviceIds: ids, mostRemovals: 20 });
-      app.db.knex.removeListener('query', note);
-    });
+    const trx = await app.db.knex.transaction();
+    await lockDevices(trx, ids);
+    app.db.knex.on('query', note);
+    await reconcileItems(trx, { deviceIds: ids, mostRemovals: 20 });
+    app.db.knex.removeListener('query', note);
     expect(statements.filter((sql) => !sql.startsWith('set local '))).toHaveLength(1);
-    const items = app.db.knex('device_items').where({ state: 'pending', action: 'install' });
+    const items = trx('device_items').where({ state: 'pending', action: 'install' });
     const [counts] = await items.select(
-      app.db.knex.raw('count(*)::integer as items, count(distinct payload_uuid)::integer as uuids'),
+      trx.raw('count(*)::integer as items, count(distinct payload_uuid)::integer as uuids'),
     );
     expect(counts).toEqual({ items: 2000, uuids: 2000 });
+    // Without their commands the items can't be stored.
+    await trx.rollback();
     await settle();
     const { rows } = await app.db.knex.raw(`
       select count(*)::integer as count from commands c join devices d on d.id = c.device_id

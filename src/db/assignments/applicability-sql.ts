@@ -1,11 +1,15 @@
-/** Without zeros at its end: 9 is not older than 9.0. */
-const FIRST = `regexp_replace(s.need ->> 'from', '([.]0)+$', '')`;
-
-/** The numbers of a version; null of one that has other parts. Takes a tenth of version_key's time. */
-function numbers(version: string): string {
+/**
+ * The numbers of a version, with the text behind it; null of one that has other parts. Takes a tenth of
+ * version_key's time.
+ */
+function numbers(version: string, end = ''): string {
+  const text = end === '' ? version : `${version} || '${end}'`;
   return `(case when ${version} ~ '^[0-9]{1,9}([.][0-9]{1,9})*$'
-    then string_to_array(${version}, '.')::integer[] end)`;
+    then string_to_array(${text}, '.')::integer[] end)`;
 }
+
+/** Zeros behind the version of a device: 18 is not older than 18.0. */
+const ZEROS = '.0.0.0';
 
 /**
  * Lateral to a wanted item `w` and its version `v`: why the device of `w` can't have it by what Apple's
@@ -22,12 +26,12 @@ export const UNFIT = `lateral (
       when 3 then 'a payload of the profile needs supervision; the device is not supervised'
     end as unfit_reason
   from (
-    select d.platform, d.os_version, s.need ->> 'from' as first, case
-        when not jsonb_exists(v.platforms, d.platform) then 1
-        when ${numbers('d.os_version')} < ${numbers(FIRST)} then 2
+    select d.platform, d.os_version, regexp_replace(s.need ->> 'from', '([.]0)+$', '') as first, case
+        when s.need is null and d.platform is not null then 1
+        when ${numbers('d.os_version', ZEROS)} < ${numbers(`(s.need ->> 'from')`)} then 2
         when d.is_supervised is false and (s.need -> 'is_supervised')::boolean then 3
       end as rule
-    from devices d cross join lateral (select v.platforms -> d.platform as need) s
+    from devices d cross join lateral (select v.platforms -> d.platform as need offset 0) s
     where v.platforms is not null and d.id = w.device_id
   ) f
 )`;

@@ -20,10 +20,11 @@ cancelled as (
 ), inserted as (
   insert into device_items (device_id, device_user_id, item_key, identifier, profile_id, profile_version_id, version,
     assignment_id, payload_uuid, payload_values, priority, enrollment_number, state, reason_code, reason,
-    action)
+    action, command_id)
   select device_id, device_user_id, item_key, identifier, profile_id, version_id, version,
-    assignment_id, uuid, payload_values, priority, present_enrollment, next_state, next_code, next_reason, next_action
-  from next where item_id is null and is_wanted
+    assignment_id, uuid, payload_values, priority, present_enrollment, next_state, next_code, next_reason,
+    next_action, next_command_id
+  from numbered where item_id is null and is_wanted
   returning id, action
 ), updated as (
   update device_items i set
@@ -39,7 +40,7 @@ cancelled as (
     reason_code = n.next_code,
     reason = n.next_reason,
     action = n.next_action,
-    command_id = case when n.next_action is null or n.step = 'remove_waits' then i.command_id end,
+    command_id = coalesce(n.next_command_id, i.command_id),
     attempts = n.next_attempts,
     next_attempt_at = n.next_at,
     installed_uuid = case
@@ -58,7 +59,7 @@ cancelled as (
       when n.step = 'install' and n.uuid is distinct from i.payload_uuid then 0
       else i.repairs end,
     changed_at = now()
-  from next n
+  from numbered n
   where i.id = n.item_id and n.step <> 'forget'
     and not (n.is_unsent and n.step = 'keep'
       and not exists (select from cancelled c where c.id = n.command_id))
@@ -82,8 +83,8 @@ cancelled as (
 const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;'), '>', '&gt;')`;
 
 /**
- * The commands of items with an action and none, the first of a priority first. Installs share the
- * payload of their version; those whose version has none yet are left. Those with a payload that fetches
+ * The commands that items with an action name and that don't exist yet. Installs share the payload of
+ * their version; those whose version has none yet are left. Those with a payload that fetches
  * a credential are spread, one after another for all items and devices, so that they don't overload who
  * issues them.
  */
@@ -95,13 +96,14 @@ with built as (
   ) as fetches_credential
   from unnest(:versions::bigint[], :hashes::bytea[]) as b (version_id, sha256)
 ), due as (
-  select i.id, i.device_id, i.device_user_id, i.action, i.priority, i.profile_id, p.sha256,
+  select i.id, i.command_id, i.device_id, i.device_user_id, i.action, p.sha256,
     i.action = 'install' and p.fetches_credential as fetches_credential, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
     case when i.action = 'install' and i.payload_values is not null then
       jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
   from device_items i
   left join built p on p.version_id = i.profile_version_id
-  where i.device_id = any(:devices::bigint[]) and i.action is not null and i.command_id is null
+  where i.device_id = any(:devices::bigint[]) and i.action is not null
+    and not exists (select from commands c where c.id = i.command_id)
     and (i.action = 'remove' or p.sha256 is not null)
 ), pace as (
   update reconciler_state set next_credential_at = greatest(next_credential_at, now())
@@ -112,20 +114,17 @@ with built as (
   select d.id, p.until - (count(*) over () - row_number() over (order by d.device_id, d.id) + 1)
     * :pause_ms * interval '1 ms' as at
   from due d cross join pace p where d.fetches_credential
-), queued as (
-  insert into commands (uuid, device_id, device_user_id, request_type, payload, payload_sha256,
-    payload_values, device_item_id, after)
-  select uuid, device_id, device_user_id,
-    case action when 'install' then 'InstallProfile' else 'RemoveProfile' end,
-    case action when 'remove' then convert_to(
-      replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
-        uuid::text), 'UTF8') end,
-    case action when 'install' then sha256 end, payload_values, id,
-    case when s.at > now() + interval '1 second' then s.at end
-  from due left join slot s using (id)
-  order by action = 'remove' desc, priority desc, profile_id
-  returning id, device_id, device_item_id
 )
-update device_items i set command_id = q.id
-from queued q where i.id = q.device_item_id
-returning i.device_id, i.device_user_id`;
+insert into commands (id, uuid, device_id, device_user_id, request_type, payload, payload_sha256,
+  payload_values, device_item_id, after)
+overriding system value
+select command_id, uuid, device_id, device_user_id,
+  case action when 'install' then 'InstallProfile' else 'RemoveProfile' end,
+  case action when 'remove' then convert_to(
+    replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
+      uuid::text), 'UTF8') end,
+  case action when 'install' then sha256 end, payload_values, id,
+  case when s.at > now() + interval '1 second' then s.at end
+from due left join slot s using (id)
+order by command_id
+returning device_id, device_user_id`;

@@ -23,7 +23,7 @@ pair as (
     d.is_paused or d.is_flapping or h.paused_at is not null as is_paused,
     h.removals_paused_at is not null as is_held, i.profile_id as held_profile_id,
     coalesce(w.item_key, i.item_key) as item_key, coalesce(w.identifier, i.identifier) as identifier,
-    w.profile_id, w.priority, w.assignment_id, w.version_id, w.version, w.uuid,
+    w.profile_id, w.priority, i.priority as held_priority, w.assignment_id, w.version_id, w.version, w.uuid,
     w.payload_values, w.missing, w.waits_for, w.unfit, w.unfit_reason,
     w.device_id is not null as is_wanted,
     i.id as item_id, i.state, i.reason_code, i.action, i.command_id, i.attempts, i.next_attempt_at,
@@ -233,13 +233,28 @@ next as (
 )`;
 
 /**
+ * `next` with the ids of the commands that are queued afterwards. A device gets its commands in their order:
+ * removals first, then by priority.
+ */
+const NUMBERED = `
+numbered as (
+  select *, case when next_action is not null and step <> 'remove_waits'
+      then nextval('commands_id_seq') end as next_command_id
+  from (
+    select * from next
+    order by next_action is not distinct from 'remove' desc, coalesce(priority, held_priority) desc,
+      coalesce(profile_id, held_profile_id)
+  ) sorted
+)`;
+
+/**
  * Compares what is wanted of some devices with what there is, and writes the difference. Returns how many
  * items changed, the versions to install, and the devices and users whose profiles are to be listed. The
- * caller has locked the devices' rows of device_reconciliations, and queues commands for items with an
- * action and no command afterwards.
+ * caller has locked the devices' rows of device_reconciliations, and queues the commands that items with an
+ * action name but that don't exist yet, before the transaction ends.
  */
 export const RECONCILE = `
-with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${MASS_REMOVALS}, ${NEXT}, ${CHANGES}, listable as (
+with ${CURRENT}, ${WANTED}, ${ITEM}, ${PAIRS}, ${JUDGED}, ${MASS_REMOVALS}, ${NEXT}, ${NUMBERED}, ${CHANGES}, listable as (
   select device_id, device_user_id from next
   where step in ('installed', 'keep', 'remove_later', 'not_removed')
     or step = 'forget' and action = 'remove'

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { runPrepared } from '../connection/prepared-statements.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { QUEUE_ITEM_COMMANDS } from './item-changes-sql.js';
 import { RECONCILE } from './reconcile-sql.js';
@@ -48,7 +49,25 @@ export interface ItemCommands {
  * Until the tables are analyzed, PostgreSQL takes freshly filled ones for empty, and compares every item
  * with every other. Its estimate is far too high then, so that compiling would take longer than the rest.
  */
-const BY_INDEX = 'set local enable_seqscan = off; set local jit = off';
+const BY_INDEX =
+  'set local enable_seqscan = off; set local jit = off; set local plan_cache_mode = force_generic_plan';
+
+/** The statement with its parameters in the order of the names, to be prepared: planning takes 20 ms. */
+function prepared(text: string, names: readonly string[]): string {
+  return text.replace(/(?<!:):([a-z_]+)/g, (_parameter, name: string) => {
+    const index = names.indexOf(name);
+    if (index < 0) throw new Error(`a statement has an unknown parameter :${name}`);
+    return `$${index + 1}`;
+  });
+}
+
+const RECONCILE_TEXT = prepared(RECONCILE, [
+  'devices',
+  'item_key',
+  'ignores_pause',
+  'left',
+  'most_removals',
+]);
 
 /** Writes what changes for the devices, whose locks the caller has. */
 export async function reconcileItems(
@@ -56,14 +75,8 @@ export async function reconcileItems(
   { deviceIds, itemKey, ignoresPause = false, left = [], mostRemovals }: ReconcileScope,
 ): Promise<Reconciled> {
   await trx.raw(BY_INDEX);
-  const { rows } = await trx.raw<{ rows: Reconciled[] }>(RECONCILE, {
-    devices: [...deviceIds],
-    item_key: itemKey ?? null,
-    ignores_pause: ignoresPause,
-    left: [...left],
-    most_removals: mostRemovals,
-  });
-  const [row] = rows;
+  const bindings = [[...deviceIds], itemKey ?? null, ignoresPause, [...left], mostRemovals];
+  const [row] = await runPrepared<Reconciled>(trx, { text: RECONCILE_TEXT, bindings });
   if (row === undefined) throw new Error('the reconciliation returned no row');
   return row;
 }
@@ -105,10 +118,12 @@ export async function failUnbuiltItems(
 ): Promise<void> {
   await trx('device_items')
     .whereRaw('device_id = any(?::bigint[])', [[...deviceIds]])
-    .where({ profile_version_id: versionId, action: 'install', command_id: null })
+    .where({ profile_version_id: versionId, action: 'install' })
+    .whereRaw('not exists (select from commands c where c.id = device_items.command_id)')
     .update({
       state: 'failed',
       action: null,
+      command_id: null,
       reason_code: 'unbuilt',
       reason: 'the profile could not be built; the log of the server says why. Upload it again',
       changed_at: trx.fn.now(),
