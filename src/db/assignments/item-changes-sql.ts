@@ -71,22 +71,22 @@ cancelled as (
           n.present_enrollment, n.assignment_id))
   returning i.id, i.action
 ), marked as (
-  -- Others may have waited for it.
+  -- Others may have waited for it. The subquery is no join, which PostgreSQL might make of all items.
   insert into reconcile_marks (device_id)
   select distinct n.device_id from next n
-  where (n.step = 'forget' or n.next_state is distinct from n.state) and exists (
-    select from device_items i
+  where (n.step = 'forget' or n.next_state is distinct from n.state) and (
+    select true from device_items i
     where i.device_id = n.device_id and i.reason_code = 'waiting_for_item'
-      and i.item_key <> n.item_key)
+      and i.item_key <> n.item_key limit 1)
 )`;
 
 const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;'), '>', '&gt;')`;
 
 /**
- * The commands that items with an action name and that don't exist yet. Installs share the payload of
+ * The commands that these items name and that don't exist yet. Installs share the payload of
  * their version; those whose version has none yet are left. Those with a payload that fetches
  * a credential are spread, one after another for all items and devices, so that they don't overload who
- * issues them.
+ * issues them. The subquery is no join, which PostgreSQL might make of all commands.
  */
 export const QUEUE_ITEM_COMMANDS = `
 with built as (
@@ -102,8 +102,8 @@ with built as (
       jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
   from device_items i
   left join built p on p.version_id = i.profile_version_id
-  where i.device_id = any(:devices::bigint[]) and i.action is not null
-    and not exists (select from commands c where c.id = i.command_id)
+  where i.id = any(:items::bigint[])
+    and (select c.id from commands c where c.id = i.command_id) is null
     and (i.action = 'remove' or p.sha256 is not null)
 ), pace as (
   update reconciler_state set next_credential_at = greatest(next_credential_at, now())

@@ -149,13 +149,16 @@ select device_id from (
   (select device_id from device_items
     where profile_id = :profile and device_id > :cursor order by device_id limit :limit)
   union
-  (select t.device_id from device_tags t
-    where t.tag_id in (select tag_id from assignments where profile_id = :profile)
-      and t.device_id > :cursor order by t.device_id limit :limit)
+  (select t.device_id from assignments a cross join lateral (
+      select device_id from device_tags where tag_id = a.tag_id and device_id > :cursor
+      order by device_id limit :limit) t
+    where a.profile_id = :profile)
   union
-  (select g.device_id from device_group_devices g
-    where g.device_group_id in (select device_group_id from assignments where profile_id = :profile)
-      and g.device_id > :cursor order by g.device_id limit :limit)
+  (select g.device_id from assignments a cross join lateral (
+      select device_id from device_group_devices
+      where device_group_id = a.device_group_id and device_id > :cursor
+      order by device_id limit :limit) g
+    where a.profile_id = :profile)
   union
   (select device_id from assignments
     where profile_id = :profile and device_id > :cursor order by device_id limit :limit)

@@ -10,8 +10,9 @@ const CURRENT = `
 device as (
   select d.id from devices d where d.id = any(:devices::bigint[])
 ), current_item as (
-  select * from device_items
-  where device_id = any(:devices::bigint[]) and (:item_key::text is null or item_key = :item_key)
+  select * from device_items where device_id = any(:devices::bigint[]) and :item_key::text is null
+  union all
+  select * from device_items where device_id = any(:devices::bigint[]) and item_key = :item_key
 )`;
 
 /** Wanted beside what there is, with the command under way and what the device has listed. */
@@ -265,6 +266,8 @@ select
   array(select distinct version_id from next where next_action = 'install' and step <> 'remove_waits')
     as versions,
   exists (select from next where next_action = 'remove') as has_removals,
+  array(select id from inserted where action is not null
+    union all select id from updated where action is not null) as items,
   array(select distinct device_id from listable where device_user_id is null) as to_list,
   array(select distinct device_user_id from listable where device_user_id is not null)
     as users_to_list,

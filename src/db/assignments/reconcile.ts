@@ -22,6 +22,8 @@ export interface Reconciled {
   /** Versions to install somewhere, by their ids. */
   versions: number[];
   has_removals: boolean;
+  /** Items whose command is to be queued, by their ids. */
+  items: number[];
   /** Devices that carried out a change: their ProfileList shows whether it is there. */
   to_list: number[];
   /** The same for users, by their ids. */
@@ -37,7 +39,7 @@ export interface VersionPayload {
 }
 
 export interface ItemCommands {
-  deviceIds: readonly number[];
+  itemIds: readonly number[];
   payloads: readonly VersionPayload[];
   /** The plist of RemoveProfile, with IDENTIFIER and the UUID of zeros in place of its own. */
   removal: string;
@@ -69,6 +71,15 @@ const RECONCILE_TEXT = prepared(RECONCILE, [
   'most_removals',
 ]);
 
+const QUEUE_TEXT = prepared(QUEUE_ITEM_COMMANDS, [
+  'items',
+  'versions',
+  'hashes',
+  'removal',
+  'credential_types',
+  'pause_ms',
+]);
+
 /** Writes what changes for the devices, whose locks the caller has. */
 export async function reconcileItems(
   trx: Transaction,
@@ -90,20 +101,21 @@ export interface Recipients {
   users: number[];
 }
 
-/** Queues the commands that items of the devices wait for. Returns who got one. */
+/** Queues the commands that the items name. Returns who got one. */
 export async function queueItemCommands(
   trx: Transaction,
-  { deviceIds, payloads, removal, credentialPauseMs }: ItemCommands,
+  { itemIds, payloads, removal, credentialPauseMs }: ItemCommands,
 ): Promise<Recipients> {
   type Row = { device_id: number; device_user_id: number | null };
-  const { rows } = await trx.raw<{ rows: Row[] }>(QUEUE_ITEM_COMMANDS, {
-    devices: [...deviceIds],
-    versions: payloads.map(({ versionId }) => versionId),
-    hashes: payloads.map(({ sha256 }) => sha256),
+  const bindings = [
+    [...itemIds],
+    payloads.map(({ versionId }) => versionId),
+    payloads.map(({ sha256 }) => sha256),
     removal,
-    credential_types: CREDENTIAL_TYPES,
-    pause_ms: credentialPauseMs,
-  });
+    CREDENTIAL_TYPES,
+    credentialPauseMs,
+  ];
+  const rows = await runPrepared<Row>(trx, { text: QUEUE_TEXT, bindings });
   const ofDevices = rows.filter(({ device_user_id }) => device_user_id === null);
   return {
     devices: [...new Set(ofDevices.map(({ device_id }) => device_id))],
