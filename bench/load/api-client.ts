@@ -5,6 +5,8 @@ export interface ApiCall {
   /** Below /api/v1, with the leading slash and the query. */
   path: string;
   body?: unknown;
+  /** In place of `body`: text as it is sent. */
+  raw?: string;
   headers?: Record<string, string>;
 }
 
@@ -24,8 +26,9 @@ export class ApiClient {
     private readonly token: string,
   ) {}
 
-  call({ method = 'GET', path, body, headers = {} }: ApiCall): Promise<ApiReply> {
-    const text = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+  call({ method = 'GET', path, body, raw, headers = {} }: ApiCall): Promise<ApiReply> {
+    const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
+    const text = content === undefined ? undefined : Buffer.from(content);
     return new Promise((resolve, reject) => {
       const sent = request(
         {

@@ -61,6 +61,7 @@ export async function runLanes(
 export interface Quantiles {
   count: number;
   p50: number;
+  p95: number;
   p99: number;
   max: number;
 }
@@ -69,7 +70,7 @@ export function quantilesOf(values: readonly number[]): Quantiles {
   const sorted = Float64Array.from(values).sort();
   const at = (share: number) =>
     sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
-  return { count: sorted.length, p50: at(0.5), p99: at(0.99), max: at(1) };
+  return { count: sorted.length, p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
 }
 
 function percentile(sorted: Float64Array, share: number): number {

@@ -57,7 +57,7 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const { keys, range, offset = 0 } = slice;
   const where = conditions(query, range ? [range] : []);
-  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  const from = `from ${tableOf(query)} as ${TABLE}`;
   const order = `order by ${orderBy(keys)}`;
   const isOnce = isPlannedOnce(query) && offset === 0;
   const limit = limitSql(slice, isOnce);
@@ -73,9 +73,23 @@ function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
 /** How many rows of the list are in one range of it. */
 export function rangeCountSql(query: ListQuery, range: Sql): Sql {
   const { text, bindings } = conditions(query, [range]);
-  const from = `from ${quoted(query.shape.table)} as ${TABLE}`;
+  const from = `from ${tableOf(query)} as ${TABLE}`;
   const counted = `select count(*) as total ${from} where ${text}`;
   return { text: counted, bindings, isPlannedOnce: isPlannedOnce(query) };
+}
+
+/** The table of the list, or the view of the part that the filter asks for. */
+function tableOf({ shape, filter }: ListQuery): string {
+  const { table, parts } = shape;
+  const values = filter.map((node) =>
+    node.kind === 'compare' && node.op === 'eq' && node.column.name === parts?.attribute
+      ? node.value
+      : undefined,
+  );
+  const view = values
+    .map((value) => parts?.views[String(value)])
+    .find((name) => name !== undefined);
+  return quoted(view ?? table);
 }
 
 /** `t0."id", t0."name"`: the id always, each column once. */
@@ -97,9 +111,14 @@ function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
   return allOf([{ text, bindings: [scope.id] }, ...parts]);
 }
 
-/** True when every match must be counted: on request, or because a view can't be sampled. */
+/** True when every match must be counted: on request, or because there is no sample of a view. */
 function countsAll({ exactTotal, shape }: ListQuery): boolean {
-  return exactTotal || shape.isView === true;
+  return exactTotal || (shape.isView === true && shape.sample === undefined);
+}
+
+function sampled({ table, sample }: ListQuery['shape']): string {
+  if (sample !== undefined) return `${quoted(sample)} as ${TABLE}`;
+  return `${quoted(table)} as ${TABLE} tablesample system (${SAMPLE_PERCENT}) repeatable (${SAMPLE_SEED})`;
 }
 
 /**
@@ -108,7 +127,7 @@ function countsAll({ exactTotal, shape }: ListQuery): boolean {
  */
 export function countSql(query: ListQuery): Sql {
   const where = conditions(query);
-  const table = `${quoted(query.shape.table)} as ${TABLE}`;
+  const table = `${tableOf(query)} as ${TABLE}`;
   const limit = countsAll(query) ? '' : ` limit ${EXACT_LIMIT + 1}`;
   const counted =
     limit === ''
@@ -117,8 +136,7 @@ export function countSql(query: ListQuery): Sql {
   const bindings = [...where.bindings];
   const columns = ['total'];
   if (limit !== '') {
-    const sampled = `${table} tablesample system (${SAMPLE_PERCENT}) repeatable (${SAMPLE_SEED})`;
-    const sample = `select count(*) from ${sampled} where ${where.text}`;
+    const sample = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
     const scaled = `(${sample}) * ${100 / SAMPLE_PERCENT}`;
     columns.push(`case when total > ${EXACT_LIMIT} then ${scaled} end as estimate`);
     bindings.push(...where.bindings);

@@ -35,8 +35,12 @@ export interface ToManyShape {
 export interface ResourceShape {
   type: string;
   table: string;
-  /** `table` is a view, which can't be sampled: its rows are always counted exactly. */
+  /** `table` is a view, which can't be sampled: without `sample` its rows are always counted exactly. */
   isView?: boolean;
+  /** A view of a hundredth of the rows of `table`, by which long lists are counted. */
+  sample?: string;
+  /** Views of the rows that have one value of an attribute: a list by that value reads its view. */
+  parts?: { attribute: string; views: Readonly<Record<string, string>> };
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

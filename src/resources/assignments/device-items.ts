@@ -4,23 +4,31 @@ import { device } from '../common.js';
 
 const READ_ONLY = { write: 'never' } as const;
 
+/** States that are stored as they are shown. */
+const SETTLED = [
+  ...(['installed', 'verified', 'failed', 'removing', 'not_applicable'] as const),
+  ...(['conflict', 'waiting_for_user', 'paused'] as const),
+];
+
 /** What is made of the assignments: an item for each device that should have it, or has to lose it. */
 export const deviceItems = defineResource({
   type: 'device_items',
   path: '/device_items',
   table: 'device_item_states',
   isView: true,
+  sample: 'device_item_sample',
+  parts: {
+    attribute: 'state',
+    views: {
+      pending: 'unsent_device_items',
+      ...Object.fromEntries(SETTLED.map((state) => [state, 'settled_device_items'])),
+    },
+  },
   access: { read: 'viewer', create: null, update: null, delete: null },
   attributes: {
     identifier: text({ ...READ_ONLY, ignoreCase: true }),
     version: integer(READ_ONLY),
-    state: oneOf(
-      [
-        ...(['pending', 'sent', 'installed', 'verified', 'failed', 'removing'] as const),
-        ...(['not_applicable', 'conflict', 'waiting_for_user', 'paused'] as const),
-      ],
-      READ_ONLY,
-    ),
+    state: oneOf(['pending', 'sent', ...SETTLED], READ_ONLY),
     reason_code: text(READ_ONLY),
     reason: text(READ_ONLY),
     payload_uuid: text({ ...READ_ONLY, ignoreCase: true }),

@@ -110,4 +110,24 @@ describe('countSql', () => {
     expect(sql).toContain('exists (select 1 from "devices" where "id" = ?) as parent_exists');
     expect(bindings).toEqual([7, 7, 7]);
   });
+
+  it('reads the view of the part that the filter asks for', () => {
+    const parts = { attribute: 'name', views: { x: 'tags_named_x' } };
+    const part = { ...named, shape: { ...tags, isView: true, parts } };
+    expect(rowsSql(part).text).toContain('from "tags_named_x" as t0 where');
+    expect(countSql(part).text).toContain('from "tags_named_x" as t0 where');
+    expect(countSql({ ...part, filter: [] }).text).toContain('from "tags" as t0 where');
+    const [node] = named.filter;
+    const others: ListQuery['filter'] = [{ kind: 'not', node: node as never }];
+    expect(rowsSql({ ...part, filter: others }).text).toContain('from "tags" as t0 where');
+  });
+
+  it('estimates the matches of a view by its sample, and counts those of others', () => {
+    const view = { ...tags, isView: true };
+    expect(countSql({ ...named, shape: view }).text).not.toContain('estimate');
+    const sampled = countSql({ ...named, shape: { ...view, sample: 'tag_sample' } }).text;
+    expect(sampled).toContain('select count(*) from "tag_sample" as t0 where');
+    expect(sampled).toContain(' * 100 end as estimate');
+    expect(sampled).not.toContain('tablesample');
+  });
 });
