@@ -37,7 +37,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['http', 'crypto', 'protocol', 'events'],
     ...['db/connection', 'db/pki', 'db/push', 'db/processes', 'db/admin'],
   ],
-  profiles: ['crypto', 'protocol', 'db/connection', 'db/devices'],
+  profiles: ['crypto', 'protocol', 'db/connection', 'db/devices', 'db/admin'],
   commands: [...['crypto', 'protocol', 'db/connection', 'db/devices', 'db/device-path', 'db/push']],
   jobs: [
     ...['commands', 'pki', 'db/connection', 'db/store', 'db/jobs', 'db/processes', 'db/devices'],

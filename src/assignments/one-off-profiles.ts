@@ -2,6 +2,7 @@ import { profileRemoval } from '../commands/payload.js';
 import type { CommandQueue } from '../commands/queue.js';
 import {
   assignedDevices,
+  type OneOffCommand,
   type OneOffScope,
   type OneOffTarget,
   oneOffTargets,
@@ -15,6 +16,8 @@ import type { ProfilePayloads } from './profile-payloads.js';
 export interface OneOffProfileDeps {
   queue: Pick<CommandQueue, 'pushLater' | 'pushUsersLater'>;
   payloads: Pick<ProfilePayloads, 'store'>;
+  /** Milliseconds between two installs that fetch a credential. */
+  credentialPauseMs: number;
 }
 
 /** So many ids are written out in a message. */
@@ -29,10 +32,10 @@ export class OneOffProfiles {
   }
 
   /**
-   * Queues InstallProfile for each device, or for each managed user of it. Returns the commands' ids. 404
-   * for unknown devices; 422 naming each device that can't have the profile; nothing is queued then.
+   * Queues InstallProfile for each device, or for each managed user of it. Returns the commands, also those
+   * that were under way already. 404 for unknown devices; 422 naming each device that can't have the profile; nothing is queued then.
    */
-  async install(trx: Transaction, scope: OneOffScope): Promise<number[]> {
+  async install(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
     const targets = await this.#targets(trx, scope);
     const faults = scope.deviceIds.flatMap((id, index) => {
       const target = targets.find(({ device_id }) => device_id === id);
@@ -42,16 +45,14 @@ export class OneOffProfiles {
       return [{ detail: `device ${id}: ${detail}`, source }];
     });
     if (faults.length > 0) throw validationError(faults);
-    const commands: number[] = [];
+    const { payloads, credentialPauseMs } = this.#deps;
     const versions = [...new Set(targets.map(({ version_id }) => version_id))];
-    const built = await this.#deps.payloads.store(trx, versions);
-    for (const versionId of versions) {
-      const payload = built.find((one) => one.versionId === versionId);
-      if (payload === undefined) throw unbuilt(scope.profileId);
-      const ofVersion = targets.filter(({ version_id }) => version_id === versionId);
-      const { sha256 } = payload;
-      commands.push(...(await queueInstalls(trx, { sha256, targets: ofVersion })));
-    }
+    const built = await payloads.store(trx, versions);
+    if (built.length < versions.length) throw unbuilt(scope.profileId);
+    const { profileId } = scope;
+    const commands = await queueInstalls(trx, {
+      ...{ profileId, targets, payloads: built, credentialPauseMs },
+    });
     await this.#push(trx, targets);
     return commands;
   }
@@ -60,7 +61,7 @@ export class OneOffProfiles {
    * Queues RemoveProfile in the same way. 409 `still_assigned` naming the devices that an assignment gives
    * the profile: it would come back. 422 for a profile that enrolls.
    */
-  async remove(trx: Transaction, scope: OneOffScope): Promise<number[]> {
+  async remove(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
     const targets = await this.#targets(trx, scope);
     if (targets.some(({ enrolls }) => enrolls)) throw enrollment(scope.profileId);
     const unenrolled = targets.filter((target) => !target.is_enrolled);
@@ -75,7 +76,7 @@ export class OneOffProfiles {
     const removal = profileRemoval(identifier);
     const commands = await queueRemovals(trx, { removal, targets: present });
     await this.#push(trx, present);
-    return commands;
+    return commands.map((id) => ({ id, was_under_way: false }));
   }
 
   async #targets(trx: Transaction, scope: OneOffScope): Promise<OneOffTarget[]> {
@@ -106,7 +107,7 @@ const DEVICE_IDS = { source: { pointer: '/data/attributes/device_ids' } };
 function faultOf(target: OneOffTarget): string | undefined {
   if (!target.is_enrolled) return 'not enrolled';
   if (target.is_withheld) return 'awaits configuration but has not proved its serial number';
-  if (target.enrolls) return 'a payload com.apple.mdm would replace its enrollment';
+  if (target.enrolls) return 'the profile would replace its enrollment';
   if (target.unfit_reason !== null) return target.unfit_reason;
   if (target.lacks_user) return 'the profile is for users, and none of the device is managed';
   if (target.missing !== null) return `no value for ${target.missing.join(', ')}`;
@@ -127,8 +128,8 @@ function stillAssigned(
 
 function enrollment(profileId: number): AppError {
   const detail =
-    `profile ${profileId} has a payload com.apple.mdm: removing it would unenroll the devices. To ` +
-    'have a device unenroll, queue RemoveProfile for it';
+    `profile ${profileId} has a payload com.apple.mdm, or its identifier is that of the enrollment: ` +
+    'removing it would unenroll the devices. To have a device unenroll, queue RemoveProfile for it';
   return validationError([{ detail, source: { pointer: '/data/attributes/device_ids' } }]);
 }
 

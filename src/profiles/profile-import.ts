@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
+import { readOrganization } from '../db/admin/settings-repository.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   insertProfile,
@@ -77,6 +78,7 @@ export class ProfileImport {
     uploadedBy: string,
   ): Promise<ImportedProfile> {
     const digest = createHmac('sha256', this.#digestKey).update(checked.bytes).digest();
+    await refuseEnrollmentIdentifier(trx, checked);
     const place = await this.#place(trx, checked.record);
     if (place.content_digest?.equals(digest)) {
       const { id, current_version: version, warnings = [] } = place;
@@ -177,4 +179,18 @@ export class ProfileImport {
       sealed_content: this.#parts.seal(content, place, `payloads/${position}`),
     }));
   }
+}
+
+/** AppError 422 for a profile that devices would take for the one that enrolled them. */
+async function refuseEnrollmentIdentifier(
+  trx: Transaction,
+  { record, payloads }: CheckedProfile,
+): Promise<void> {
+  if (payloads.some(({ facts }) => facts.payload_type === 'com.apple.mdm')) return;
+  const { payload_prefix: prefix } = await readOrganization(trx);
+  if (record.identifier.toLowerCase() !== `${prefix}.enroll`.toLowerCase()) return;
+  const detail =
+    `${record.identifier} is the identifier of the profile that enrolls devices here, and this one would ` +
+    'take its place on them: give it another one';
+  throw profileRefusal([{ pointer: '/PayloadIdentifier', detail }]);
 }

@@ -45,6 +45,8 @@ export function createAssignedProfiles(deps: AssignedProfileDeps) {
     sign: async (profile) => (await currentSigner(tlsCertificates)?.signLater(profile)) ?? profile,
     ...renderThreads(threads),
   });
-  const oneOffProfiles = new OneOffProfiles({ queue, payloads });
+  const oneOffProfiles = new OneOffProfiles({
+    ...{ queue, payloads, credentialPauseMs: 60_000 / credentialsPerMinute },
+  });
   return { reconciler, oneOffProfiles, setups, renderer, sign };
 }

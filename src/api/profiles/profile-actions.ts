@@ -28,7 +28,11 @@ const QUEUED = {
   onlyId: 1,
   attributes: z.strictObject({
     queued: z.int().min(0).describe('How many commands were queued.'),
-    command_ids: z.array(z.int()).describe('Their ids.'),
+    under_way: z
+      .int()
+      .min(0)
+      .describe('How many devices or users had the same command waiting already.'),
+    command_ids: z.array(z.int()).describe('The ids of both.'),
   }),
 };
 
@@ -38,7 +42,8 @@ const VERBS = [
     summary: 'Install a profile on single devices, once',
     description:
       'Queues InstallProfile with the version that each device would get by an assignment, rendered for it; ' +
-      'nothing is installed again when it is lost. 422 `validation_failed` names every device that can not ' +
+      'nothing is installed again when it is lost. A device that has the same command waiting gets no second ' +
+      'one. 422 `validation_failed` names every device that can not ' +
       'have the profile now, and nothing is queued. To have devices keep it, create an assignment.',
   },
   {
@@ -67,8 +72,13 @@ export function profileActionRoutes({ api, oneOffProfiles }: ProfileActionDeps):
       run: async (trx, { id, body: { device_ids: deviceIds } }) => {
         const row = await api.store.find(trx, { shape: profiles, id, columns: ['identifier'] });
         if (row === undefined) throw notFound(`${TYPE} ${id}`);
-        const command_ids = await oneOffProfiles[verb](trx, { profileId: id, deviceIds });
-        const attributes = { queued: command_ids.length, command_ids };
+        const commands = await oneOffProfiles[verb](trx, { profileId: id, deviceIds });
+        const underWay = commands.filter(({ was_under_way }) => was_under_way).length;
+        const attributes = {
+          queued: commands.length - underWay,
+          under_way: underWay,
+          command_ids: commands.map(({ id: command }) => command),
+        };
         return { attributes, details: { device_ids: deviceIds } };
       },
     }),

@@ -1,3 +1,5 @@
+import { AFTER, BUILT, PACED } from './credential-pace-sql.js';
+
 /** The columns of an item that has failed, or waits for another attempt, and is tried anew. */
 export const TRIED_AGAIN = `
     state = case when state = 'removing' or reason_code = 'not_removed' then 'removing'
@@ -84,18 +86,11 @@ const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;
 
 /**
  * The commands that these items name and that don't exist yet. Installs share the payload of
- * their version; those whose version has none yet are left. Those with a payload that fetches
- * a credential are spread, one after another for all items and devices, so that they don't overload who
- * issues them. The subquery is no join, which PostgreSQL might make of all commands.
+ * their version; those whose version has none yet are left. The subquery is no join, which PostgreSQL might
+ * make of all commands.
  */
 export const QUEUE_ITEM_COMMANDS = `
-with built as (
-  select b.version_id, b.sha256, exists (
-    select from profile_payloads y
-    where y.profile_version_id = b.version_id and y.payload_type = any(:credential_types::text[])
-  ) as fetches_credential
-  from unnest(:versions::bigint[], :hashes::bytea[]) as b (version_id, sha256)
-), due as (
+with ${BUILT}, due as (
   select i.id, i.command_id, i.device_id, i.device_user_id, i.action, p.sha256,
     i.action = 'install' and p.fetches_credential as fetches_credential, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
     case when i.action = 'install' and i.payload_values is not null then
@@ -105,16 +100,7 @@ with built as (
   where i.id = any(:items::bigint[])
     and (select c.id from commands c where c.id = i.command_id) is null
     and (i.action = 'remove' or p.sha256 is not null)
-), pace as (
-  update reconciler_state set next_credential_at = greatest(next_credential_at, now())
-    + (select count(*) from due where fetches_credential) * :pause_ms * interval '1 ms'
-  where exists (select from due where fetches_credential)
-  returning next_credential_at as until
-), slot as (
-  select d.id, p.until - (count(*) over () - row_number() over (order by d.device_id, d.id) + 1)
-    * :pause_ms * interval '1 ms' as at
-  from due d cross join pace p where d.fetches_credential
-)
+), ${PACED}
 insert into commands (id, uuid, device_id, device_user_id, request_type, payload, payload_sha256,
   payload_values, device_item_id, after)
 overriding system value
@@ -124,7 +110,7 @@ select command_id, uuid, device_id, device_user_id,
     replace(replace(:removal, 'IDENTIFIER', identifier), '00000000-0000-0000-0000-000000000000',
       uuid::text), 'UTF8') end,
   case action when 'install' then sha256 end, payload_values, id,
-  case when s.at > now() + interval '1 second' then s.at end
+  ${AFTER}
 from due left join slot s using (id)
 order by command_id
 returning device_id, device_user_id`;

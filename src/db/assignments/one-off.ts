@@ -1,4 +1,6 @@
 import type { Transaction } from '../connection/unit-of-work.js';
+import { AFTER, BUILT, CREDENTIAL_TYPES, PACED } from './credential-pace-sql.js';
+import type { VersionPayload } from './reconcile.js';
 import { ITEM, WANTED } from './wanted-sql.js';
 
 /** What a device, or one of its users, gets of a profile. */
@@ -20,7 +22,7 @@ export interface OneOffTarget {
   is_enrolled: boolean;
   /** In Setup Assistant without proof of its serial number. */
   is_withheld: boolean;
-  /** A payload of the version would enroll the device anew. */
+  /** A payload of the version would enroll the device anew, or the profile that enrolled it has its name. */
   enrolls: boolean;
 }
 
@@ -41,7 +43,11 @@ select i.device_id, i.device_user_id, i.version_id, i.version, i.identifier, i.u
     as is_withheld,
   exists (
     select from profile_payloads y
-    where y.profile_version_id = i.version_id and y.payload_type = 'com.apple.mdm') as enrolls
+    where y.profile_version_id = i.version_id and y.payload_type = 'com.apple.mdm')
+  or exists (
+    select from installed_profiles l join installed_payloads y on y.installed_profile_id = l.id
+    where l.device_id = i.device_id and lower(l.payload_identifier) = lower(i.identifier)
+      and y.payload_type = 'com.apple.mdm') as enrolls
 from item i join devices d on d.id = i.device_id
 order by i.device_id, i.device_user_id`;
 
@@ -78,24 +84,75 @@ export async function assignedDevices(
   return rows;
 }
 
-const QUEUE_INSTALLS = `
-insert into commands (uuid, device_id, device_user_id, request_type, payload_sha256, payload_values)
-select gen_random_uuid(), t.device_id, t.device_user_id, 'InstallProfile', :sha256,
-  case when t.payload_values is not null
-    then jsonb_build_object('uuid', t.uuid, 'values', t.payload_values) end
-from jsonb_to_recordset(:targets::jsonb)
-  as t (device_id bigint, device_user_id bigint, uuid text, payload_values jsonb)
-returning id`;
+/** Two requests at once would both queue what the other one has not committed yet. */
+const LOCK = 'select pg_advisory_xact_lock(hashtext(?), ?::integer)';
 
-/** Queues InstallProfile with the shared payload of the targets' version. Returns the commands' ids. */
+const QUEUE_INSTALLS = `
+with ${BUILT}, requested as (
+  select t.id, t.device_id, t.device_user_id, p.sha256, p.fetches_credential,
+    case when t.payload_values is not null
+      then jsonb_build_object('uuid', t.uuid, 'values', t.payload_values) end as payload_values
+  from jsonb_to_recordset(:targets::jsonb) as t (id integer, device_id bigint, device_user_id bigint,
+    version_id bigint, uuid text, payload_values jsonb)
+  join built p on p.version_id = t.version_id
+), under_way as (
+  select r.id, (
+    select min(c.id) from commands c
+    where c.device_id = r.device_id and c.device_user_id is not distinct from r.device_user_id
+      and c.is_pending and c.request_type = 'InstallProfile' and c.payload_sha256 = r.sha256
+      and c.payload_values is not distinct from r.payload_values) as command_id
+  from requested r
+), due as (
+  select r.* from requested r join under_way u using (id) where u.command_id is null
+), ${PACED}, queued as (
+  insert into commands (uuid, device_id, device_user_id, request_type, payload_sha256,
+    payload_values, after)
+  select gen_random_uuid(), device_id, device_user_id, 'InstallProfile', sha256, payload_values, ${AFTER}
+  from due left join slot s using (id)
+  order by id
+  returning id
+)
+select id, false as was_under_way from queued
+union all
+select command_id, true from under_way where command_id is not null
+order by id`;
+
+/** A command that installs the profile, and whether it was queued before this request. */
+export interface OneOffCommand {
+  id: number;
+  was_under_way: boolean;
+}
+
+export interface OneOffInstalls {
+  profileId: number;
+  targets: readonly OneOffTarget[];
+  /** Of all versions of the targets. */
+  payloads: readonly VersionPayload[];
+  /** Milliseconds between two installs that fetch a credential. */
+  credentialPauseMs: number;
+}
+
+/**
+ * Queues InstallProfile with the shared payload of each target's version, unless the same command waits for
+ * its device or user already.
+ */
 export async function queueInstalls(
   trx: Transaction,
-  { sha256, targets }: { sha256: Buffer; targets: readonly OneOffTarget[] },
-): Promise<number[]> {
-  const rows = targets.map(({ device_id, device_user_id, uuid, payload_values }) => {
-    return { device_id, device_user_id, uuid, payload_values };
+  { profileId, targets, payloads, credentialPauseMs }: OneOffInstalls,
+): Promise<OneOffCommand[]> {
+  await trx.raw(LOCK, ['one_off_installs', profileId % 2 ** 31]);
+  const rows = targets.map((target, id) => {
+    const { device_id, device_user_id, version_id, uuid, payload_values } = target;
+    return { id, device_id, device_user_id, version_id, uuid, payload_values };
   });
-  return idsOf(await trx.raw(QUEUE_INSTALLS, { sha256, targets: JSON.stringify(rows) }));
+  const { rows: commands } = await trx.raw<{ rows: OneOffCommand[] }>(QUEUE_INSTALLS, {
+    versions: payloads.map(({ versionId }) => versionId),
+    hashes: payloads.map(({ sha256 }) => sha256),
+    credential_types: CREDENTIAL_TYPES,
+    pause_ms: credentialPauseMs,
+    targets: JSON.stringify(rows),
+  });
+  return commands;
 }
 
 const QUEUE_REMOVALS = `

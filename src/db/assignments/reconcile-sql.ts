@@ -36,7 +36,8 @@ pair as (
     coalesce(c.reason, c.error_chain -> 0 ->> 'LocalizedDescription') as command_reason,
     coalesce(d.profiles_listed_at > coalesce(c.acknowledged_at, i.acted_at), false) as is_listed,
     l.payload_uuid as seen_uuid, l.id is not null as is_seen,
-    coalesce(l.is_managed, l.id is not null) as is_seen_managed
+    coalesce(l.is_managed, l.id is not null) as is_seen_managed,
+    coalesce(l.is_enrollment, false) as is_enrollment
   from item w
   full join current_item i on i.device_id = w.device_id and i.item_key = w.item_key
     and coalesce(i.device_user_id, 0) = coalesce(w.device_user_id, 0)
@@ -57,11 +58,14 @@ pair as (
   left join profiles h on h.id = coalesce(w.profile_id, i.profile_id)
   left join commands c on c.id = i.command_id
   left join lateral (
-    select l.id, l.payload_uuid, l.is_managed from installed_profiles l
+    select l.id, l.payload_uuid, l.is_managed, exists (
+        select from installed_payloads y
+        where y.installed_profile_id = l.id and y.payload_type = 'com.apple.mdm') as is_enrollment
+    from installed_profiles l
     where l.device_id = d.id and coalesce(w.device_user_id, i.device_user_id) is null
       and lower(l.payload_identifier) = lower(coalesce(w.identifier, i.identifier))
     union all
-    select l.id, l.payload_uuid, l.is_managed from user_profiles l
+    select l.id, l.payload_uuid, l.is_managed, false from user_profiles l
     where l.device_user_id = coalesce(w.device_user_id, i.device_user_id)
       and lower(l.payload_identifier) = lower(coalesce(w.identifier, i.identifier))
     order by is_managed desc nulls last limit 1
@@ -104,7 +108,7 @@ end`;
 /** What happens next with an item that is not wanted any more. */
 const VERDICT_OF_UNWANTED = `
 case
-  when not is_enrolled or not is_of_enrollment then 'forget'
+  when not is_enrolled or not is_of_enrollment or is_enrollment then 'forget'
   when action = 'remove' then case
     when is_pending then 'wait'
     when command_status = 'Acknowledged' then 'forget'
@@ -121,12 +125,15 @@ case
   else 'remove'
 end`;
 
-/** Verdicts that send something; an unmanaged profile of the same identifier prevents an install. */
+/**
+ * Verdicts that send something; an unmanaged profile of the same identifier, and the one that enrolled the
+ * device, prevent an install.
+ */
 const JUDGED = `
 judged as (
   select *, case
-    when verdict in ('install', 'try_again', 'repair') and is_seen and not is_seen_managed
-      and installed_uuid is null then 'conflict'
+    when verdict in ('install', 'try_again', 'repair') and is_seen
+      and (is_enrollment or not is_seen_managed and installed_uuid is null) then 'conflict'
     when verdict in ('install', 'try_again', 'repair') and unfit is not null then 'unfit'
     when verdict = 'wait' and is_unsent and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair', 'remove') and is_paused then 'paused'
@@ -169,7 +176,8 @@ next as (
       when 'no_user' then 'waiting_for_user'
       when 'unfit' then unfit
       when 'mass_removal' then 'mass_removal'
-      when 'conflict' then 'unmanaged_profile'
+      when 'conflict' then case when is_enrollment then 'enrollment_profile'
+        else 'unmanaged_profile' end
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
       when 'waits_for_item' then 'waiting_for_item'
@@ -188,8 +196,11 @@ next as (
       when 'mass_removal' then 'kept: many devices lost it within an hour because of smart groups;'
         || ' correct the rule if they should have it, then POST /api/v1/profiles/' || held_profile_id || '/resume'
       when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
-      when 'conflict' then 'the device has a profile ' || identifier
-        || ' that Muster did not install; remove it there first'
+      when 'conflict' then case when is_enrollment
+        then 'the enrollment profile of the device is ' || identifier
+          || '; upload the profile with another PayloadIdentifier'
+        else 'the device has a profile ' || identifier
+          || ' that Muster did not install; remove it there first' end
       when 'paused' then case when is_flapping
         then 'the device joins and leaves a smart group again and again; goes on when that ends'
         else 'paused; resume to go on' end

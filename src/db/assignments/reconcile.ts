@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Transaction } from '../connection/unit-of-work.js';
+import { CREDENTIAL_TYPES } from './credential-pace-sql.js';
 import { QUEUE_ITEM_COMMANDS } from './item-changes-sql.js';
 import { RECONCILE } from './reconcile-sql.js';
 
@@ -91,9 +92,6 @@ export async function reconcileItems(
   if (row === undefined) throw new Error('the reconciliation returned no row');
   return row;
 }
-
-/** Payloads with which a device asks an authority for a certificate. */
-const CREDENTIAL_TYPES = ['com.apple.security.scep', 'com.apple.security.acme'];
 
 /** Whom commands were queued for, each once. */
 export interface Recipients {
