@@ -1,5 +1,5 @@
 import type { Requirements } from '../../assignments/requirements.js';
-import { AppError, validationError } from '../../errors.js';
+import { AppError, notFound, validationError } from '../../errors.js';
 import { bool, integer, oneOf, timestamp } from '../../jsonapi/definition/attributes.js';
 import {
   type CreateOperation,
@@ -74,14 +74,40 @@ async function createAssignment(
   await requireNoEnrollment(operation, Number(profile));
   const targets = Object.entries(TARGETS).map(([name, column]) => [column, toOne[name] ?? null]);
   const values = { ...attributes, profile_id: profile, ...Object.fromEntries(targets) };
-  return { id: await store.insert(trx, { shape, values }) };
+  try {
+    return { id: await store.insert(trx, { shape, values }) };
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'already_exists') {
+      throw duplicate(Number(profile), error);
+    }
+    throw error;
+  }
 }
 
-/** Only the priority changes, which orders what is queued from then on. */
+function duplicate(profile: number, cause: AppError): AppError {
+  const detail =
+    `profile ${profile} is assigned to this target with this mode already: GET ` +
+    `/api/v1/assignments?filter[profile]=${profile} shows it. Its priority and what it requires can be changed`;
+  return new AppError('already_exists', 409, detail, { ...TARGET, cause });
+}
+
+/**
+ * Only the priority changes, which orders what is queued from then on. A mode that is sent to be changed
+ * would otherwise seem to be.
+ */
 async function updateAssignment(
   operation: UpdateOperation<AssignmentServices>,
 ): Promise<WriteResult> {
-  const { trx, store, shape, id, attributes: values } = operation;
+  const { trx, store, shape, id, attributes: values, unwritable = {} } = operation;
+  const row = await store.find(trx, { shape, id, columns: ['mode', 'all_devices'], lock: true });
+  if (row === undefined) throw notFound(`assignments ${id}`);
+  const faults = Object.keys(row)
+    .filter((name) => unwritable[name] !== undefined && unwritable[name] !== row[name])
+    .map((name) => ({
+      detail: `${name} never changes: delete the assignment and create another one`,
+      source: { pointer: `/data/attributes/${name}` },
+    }));
+  if (faults.length > 0) throw validationError(faults);
   if (Object.keys(values).length > 0) await store.update(trx, { shape, id, values });
   return { id };
 }

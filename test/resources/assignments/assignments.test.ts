@@ -61,6 +61,28 @@ describe('creating an assignment', () => {
     ]);
   });
 
+  it('never changes its mode: a document that says so is refused, and what was read is taken', async () => {
+    const relationships = { item: to('profiles', profileId), target: to('tags', tag) };
+    const { body } = await api.post('/assignments', document(relationships));
+    const { id } = body.data;
+    const changed = document({}, { mode: 'exclude', all_devices: true, priority: 3 });
+    const { status, body: refused } = await api.patch(`/assignments/${id}`, changed);
+    expect([status, refused.errors]).toMatchObject([
+      422,
+      [
+        { source: { pointer: '/data/attributes/mode' } },
+        { source: { pointer: '/data/attributes/all_devices' } },
+      ],
+    ]);
+    const same = document({}, { mode: 'include', all_devices: false, priority: 3 });
+    const taken = await api.patch(`/assignments/${id}`, same);
+    expect([taken.status, taken.body.data.attributes]).toMatchObject([
+      200,
+      { mode: 'include', all_devices: false, priority: 3 },
+    ]);
+    expect((await api.delete(`/assignments/${id}`)).status).toBe(204);
+  });
+
   it('refuses an unknown target where it was named', async () => {
     const relationships = { item: to('profiles', profileId), target: to('tags', 987_654) };
     const { status, body } = await api.post('/assignments', document(relationships));
@@ -87,7 +109,18 @@ describe('creating an assignment', () => {
       },
     });
     const again = await api.post('/assignments', document(relationships));
-    expect([again.status, again.body.errors[0].code]).toEqual([409, 'already_exists']);
+    expect([again.status, again.body.errors]).toMatchObject([
+      409,
+      [
+        {
+          code: 'already_exists',
+          detail: expect.stringContaining(
+            `/api/v1/assignments?filter[profile]=${profileId} shows it`,
+          ),
+          source: { pointer: '/data/relationships/target' },
+        },
+      ],
+    ]);
     const linkage = await api.get(`/assignments/${id}/relationships/target`);
     expect([linkage.status, linkage.body.data]).toEqual([200, { type: 'tags', id: tag }]);
     const included = await api.get('/assignments?include=target,item&fields[assignments]=target');
