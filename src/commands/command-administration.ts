@@ -27,6 +27,7 @@ import {
   REQUEST_TYPE_POINTER,
   requireEligible,
   requireEligibleUser,
+  requireEnrolled,
 } from './eligibility.js';
 import { checkJsonParameters, openReport } from './payload.js';
 import {
@@ -36,12 +37,7 @@ import {
   type Reader,
   type StoredPlist,
 } from './present-command.js';
-import {
-  type CommandPlan,
-  type CommandQueue,
-  type QueueOptions,
-  requireEnrolled,
-} from './queue.js';
+import type { CommandPlan, CommandQueue, QueueOptions } from './queue.js';
 import type { RecoveryKeyRecipient } from './recovery-keys.js';
 import { completeErase } from './return-to-service.js';
 import { maskForViewers } from './viewer-mask.js';

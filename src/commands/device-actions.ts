@@ -4,10 +4,10 @@ import { secretLabel } from '../db/devices/device-repository.js';
 import { findCurrentSecret } from '../db/devices/device-secrets.js';
 import { AppError } from '../errors.js';
 import type { CommandAdministration } from './command-administration.js';
-import { requireEligible } from './eligibility.js';
+import { inventoryFacts, requireEligible } from './eligibility.js';
 import { fullInformation } from './inventory-plan.js';
 import type { JsonObject } from './present-command.js';
-import { type CommandQueue, factsOf } from './queue.js';
+import type { CommandQueue } from './queue.js';
 
 /** One-click actions on one device. Every method returns ids of queued commands. */
 export class DeviceActions {
@@ -48,7 +48,7 @@ export class DeviceActions {
       return (await this.commands.enqueue(trx, { deviceId, ...requested })).id;
     }
     const target = await this.queue.target(trx, deviceId);
-    const parameters = fullInformation(factsOf(target));
+    const parameters = fullInformation(inventoryFacts(target));
     return this.queue.add(trx, deviceId, { requestType: 'DeviceInformation', parameters });
   }
 }

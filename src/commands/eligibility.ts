@@ -4,6 +4,7 @@ import {
   type DeviceTarget,
   type EligibilityFacts,
   findUserTarget,
+  type InventoryTarget,
 } from '../db/devices/device-repository.js';
 import { AppError, type ErrorCode, notFound, validationError } from '../errors.js';
 import {
@@ -15,7 +16,7 @@ import {
   undecidedBy,
 } from '../protocol/apple/command-schema.js';
 import { type CommandFault, throwFaults } from './change-faults.js';
-import { platformNamed } from './inventory-plan.js';
+import { platformNamed, type TargetFacts } from './inventory-plan.js';
 
 const USER = { source: { pointer: '/data/relationships/user' } };
 /** Where a document names the command. */
@@ -97,6 +98,11 @@ export function unenrolledFault({ id, enrollment_state }: DeviceTarget): Command
   return { code: 'device_unenrolled', detail };
 }
 
+/** AppError 409 once the device has unenrolled. */
+export function requireEnrolled(target: DeviceTarget): void {
+  throwFaults([unenrolledFault(target)], { status: 409 });
+}
+
 /** AppError 422 with every reason why the device is not eligible; its code is that of the first. */
 export function requireEligible(
   target: DeviceTarget,
@@ -164,6 +170,16 @@ export function isUserEnrollment({
   enrollment_method,
 }: Pick<EligibilityFacts, 'enrollment_type' | 'enrollment_method'>): boolean {
   return enrollment_type === 'user' || enrollment_method === 'account_user';
+}
+
+/** What decides which commands its inventory has. */
+export function inventoryFacts(target: InventoryTarget): TargetFacts {
+  return {
+    platform: target.platform,
+    osVersion: target.os_version,
+    isSupervised: target.is_supervised,
+    isUserEnrollment: isUserEnrollment(target),
+  };
 }
 
 /** Apple allows DeviceLock on a person's own device; Muster does not. */

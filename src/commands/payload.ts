@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { PreparedCommand } from '../db/device-path/token-update.js';
+import type { NewCommand } from '../db/devices/command-repository.js';
 import type { SharedPayload } from '../db/devices/shared-payloads.js';
 import { type ErrorDetail, validationError } from '../errors.js';
 import { hasSecrets, jsonToPlist } from '../protocol/apple/command-schema.js';
@@ -12,6 +13,7 @@ import {
   parsePlistDict,
 } from '../protocol/plist/plist.js';
 import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
+import type { PlannedCommand } from './inventory-plan.js';
 
 /** Stands in stored bodies for the CommandUUID, which is the last value of the plist. */
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
@@ -58,6 +60,16 @@ export function prepareCommand(
   const body = bodyOf(command);
   const payload = ownPayload(box, command, body);
   return { uuid: command.uuid, requestType, payload, sha256: sha256Of(body) };
+}
+
+/** The row of a command of the inventory. */
+export function scheduledCommand(
+  box: SecretBox,
+  device_id: number,
+  { requestType, parameters }: PlannedCommand,
+): NewCommand {
+  const { uuid, payload, sha256 } = prepareCommand(box, requestType, parameters);
+  return { uuid, device_id, request_type: requestType, payload, scheduled_sha256: sha256 };
 }
 
 /** Sealed when a parameter is a secret. */

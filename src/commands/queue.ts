@@ -30,10 +30,9 @@ import {
 import { notFound, validationError } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
-import { throwFaults } from './change-faults.js';
-import { isUserEnrollment, unenrolledFault } from './eligibility.js';
+import { inventoryFacts, requireEnrolled } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
-import { prepareCommand, storablePayload } from './payload.js';
+import { scheduledCommand, storablePayload } from './payload.js';
 
 /** An option that is left out has the column's default. */
 export interface QueueOptions {
@@ -65,11 +64,6 @@ export interface CommandPlan {
   /** `meta` of the document. */
   meta?: { warnings: string[] } | undefined;
   afterCommit: () => void;
-}
-
-/** AppError 409 once the device has unenrolled. */
-export function requireEnrolled(target: DeviceTarget): void {
-  throwFaults([unenrolledFault(target)], { status: 409 });
 }
 
 /**
@@ -159,7 +153,7 @@ export class CommandQueue {
 
   /** Queues the inventory commands that the device supports, for an admin. Returns their ids. */
   async queueInventory(trx: Transaction, target: InventoryTarget): Promise<number[]> {
-    const planned = this.prepare(target, planInventory(factsOf(target)));
+    const planned = this.prepare(target, planInventory(inventoryFacts(target)));
     const rows = planned.map(({ scheduled_sha256: _, ...row }) => row);
     await noteInventoryQueued(trx, [target.id]);
     const ids = await insertCommands(trx, rows);
@@ -177,7 +171,9 @@ export class CommandQueue {
     push: PushRequestOptions = {},
   ): Promise<number> {
     await noteInventoryQueued(trx, idsOf(targets));
-    const rows = targets.flatMap((target) => this.prepare(target, planInventory(factsOf(target))));
+    const rows = targets.flatMap((target) =>
+      this.prepare(target, planInventory(inventoryFacts(target))),
+    );
     const users = await usersWithItems(trx, idsOf(targets));
     await this.queueUserProfileLists(trx, await usersToList(trx, users));
     return this.addScheduled(trx, rows, push);
@@ -189,7 +185,7 @@ export class CommandQueue {
     targets: readonly InventoryTarget[],
   ): Promise<void> {
     const rows = targets.flatMap((target) => {
-      return this.prepare(target, planSupervisedInventory(factsOf(target)));
+      return this.prepare(target, planSupervisedInventory(inventoryFacts(target)));
     });
     await this.addScheduled(trx, rows, { at: new Date(Date.now() + STILL_CONNECTED_MS) });
   }
@@ -285,16 +281,7 @@ export class CommandQueue {
     { id }: Pick<InventoryTarget, 'id'>,
     planned: readonly PlannedCommand[],
   ): NewCommand[] {
-    return planned.map(({ requestType, parameters }) => {
-      const { uuid, payload, sha256 } = prepareCommand(this.box, requestType, parameters);
-      return {
-        uuid,
-        device_id: id,
-        request_type: requestType,
-        payload,
-        scheduled_sha256: sha256,
-      };
-    });
+    return planned.map((command) => scheduledCommand(this.box, id, command));
   }
 }
 
@@ -304,13 +291,4 @@ function keyOf({ sha256 }: SharedPayload): string {
 
 function idsOf(targets: readonly InventoryTarget[]): number[] {
   return targets.map(({ id }) => id);
-}
-
-export function factsOf(target: InventoryTarget) {
-  return {
-    platform: target.platform,
-    osVersion: target.os_version,
-    isSupervised: target.is_supervised,
-    isUserEnrollment: isUserEnrollment(target),
-  };
 }

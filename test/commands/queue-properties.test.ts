@@ -1,6 +1,7 @@
 import fc from 'fast-check';
+import { inventoryFacts } from '../../src/commands/eligibility.js';
 import { planInventory } from '../../src/commands/inventory-plan.js';
-import { CommandQueue, factsOf } from '../../src/commands/queue.js';
+import { CommandQueue } from '../../src/commands/queue.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import type { CommandRow } from '../../src/db/devices/command-repository.js';
@@ -163,7 +164,7 @@ class ScriptedDevice {
   /** What Muster does for a device whose inventory is due. */
   private async schedule(): Promise<void> {
     const target = await app.db.knex('devices').where({ id: this.id }).first();
-    const types = planInventory(factsOf(target)).map(({ requestType }) => requestType);
+    const types = planInventory(inventoryFacts(target)).map(({ requestType }) => requestType);
     const expected = this.model.schedule(types);
     await inTransaction(app.db, (trx) => queue.queueInventories(trx, [target]));
     expect(await this.readScheduled()).toEqual(expected);
