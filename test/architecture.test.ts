@@ -24,7 +24,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/dep': ['db/connection', 'db/admin', 'db/enroll'],
   'db/devices': ['db/connection', 'db/dep', 'db/enroll', 'db/push'],
   'db/device-path': ['db/connection', 'db/devices', 'db/enroll', 'db/pki', 'db/push'],
-  'db/assignments': ['db/connection'],
+  'db/assignments': ['db/connection', 'db/admin'],
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],
   'db/groups': ['jsonapi', 'db/connection', 'db/store'],

@@ -33,7 +33,8 @@ export class OneOffProfiles {
 
   /**
    * Queues InstallProfile for each device, or for each managed user of it. Returns the commands, also those
-   * that were under way already. 404 for unknown devices; 422 naming each device that can't have the profile; nothing is queued then.
+   * that were under way already. 404 for unknown devices; 422 naming each device that can't have the
+   * profile; nothing is queued then.
    */
   async install(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
     const targets = await this.#targets(trx, scope);
@@ -49,9 +50,12 @@ export class OneOffProfiles {
     const versions = [...new Set(targets.map(({ version_id }) => version_id))];
     const built = await payloads.store(trx, versions);
     if (built.length < versions.length) throw unbuilt(scope.profileId);
-    const { profileId } = scope;
     const commands = await queueInstalls(trx, {
-      ...{ profileId, targets, payloads: built, credentialPauseMs },
+      profileId: scope.profileId,
+      targets,
+      payloads: built,
+      removal: profileRemoval(targets[0]?.identifier ?? ''),
+      credentialPauseMs,
     });
     await this.#push(trx, targets);
     return commands;

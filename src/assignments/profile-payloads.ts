@@ -47,7 +47,7 @@ export class ProfilePayloads {
     const { box, logger } = this.#deps;
     try {
       const payload = profilePayload(box, await this.#file(trx, version));
-      await storeSharedPayloads(trx, [payload]);
+      await storeSharedPayloads(trx, [{ ...payload, profile_version_id: version.id }]);
       this.#built.set(version.id, payload.sha256);
       return payload.sha256;
     } catch (error) {

@@ -2,7 +2,7 @@ import { createToken } from '../../src/auth/api-tokens.js';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
-import { dict, payload, profile } from '../profiles/sample-profiles.js';
+import { payload, profile } from '../profiles/sample-profiles.js';
 import { addProfile, addTag, ManagedDevice, reconcilerOf } from './assignment-world.js';
 
 let app: TestApp;
@@ -46,15 +46,6 @@ async function commands() {
     .whereIn('request_type', ['InstallProfile', 'RemoveProfile'])
     .orderBy('id')
     .select('device_id', 'request_type', 'status', 'device_item_id');
-}
-
-/** The device lists a profile of this identifier with which it enrolled. */
-async function listEnrollment(device_id: number, payload_identifier: string): Promise<void> {
-  const { knex } = app.db;
-  const listed = { device_id, payload_identifier, is_managed: true };
-  const [row] = await knex('installed_profiles').insert(listed, 'id');
-  const payload_type = 'com.apple.mdm';
-  await knex('installed_payloads').insert({ installed_profile_id: row.id, payload_type });
 }
 
 describe('installing a profile by the ids of devices', () => {
@@ -152,43 +143,6 @@ describe('installing a profile by the ids of devices', () => {
     expect(await commands()).toEqual([]);
   });
 
-  it('queues no second command where the same one is under way, also by two requests at once', async () => {
-    const [one, other] = [await enrolled(), await enrolled()];
-    const { id } = await addProfile(app);
-    const first = await api.post(`/profiles/${id}/install`, ids(one));
-    const [waiting] = first.body.data.attributes.command_ids;
-    const answers = await Promise.all(
-      [1, 2, 3].map(() => api.post(`/profiles/${id}/install`, ids(one, other))),
-    );
-    const shown = answers.map(({ body }) => body.data.attributes);
-    expect(shown.map(({ queued, under_way }) => [queued, under_way]).sort()).toEqual([
-      [0, 2],
-      [0, 2],
-      [1, 1],
-    ]);
-    const [of] = await app.db
-      .knex('commands')
-      .where({ device_id: other.id })
-      .whereNotNull('payload_sha256');
-    for (const { command_ids } of shown) expect(command_ids).toEqual([waiting, of.id]);
-    expect(await one.poll()).toEqual(['InstallProfile']);
-    const again = await api.post(`/profiles/${id}/install`, ids(one));
-    expect(again.body.data.attributes).toMatchObject({ queued: 1, under_way: 0 });
-  });
-
-  it('is under way where an assignment has queued it', async () => {
-    const device = await enrolled();
-    const { id } = await addProfile(app);
-    await app.db.knex('assignments').insert({ profile_id: id, device_id: device.id });
-    await reconciler.run();
-    const { body } = await api.post(`/profiles/${id}/install`, ids(device));
-    const [item] = await app.db.knex('device_items').where({ device_id: device.id });
-    expect(body.data.attributes).toEqual({
-      ...{ queued: 0, under_way: 1, command_ids: [Number(item.command_id)] },
-    });
-    expect(await device.poll()).toEqual(['InstallProfile']);
-  });
-
   it('sends the version of the stage that the device is in', async () => {
     const [inside, outside] = [await enrolled(), await enrolled()];
     const tag = await addTag(app, inside);
@@ -224,61 +178,26 @@ describe('installing a profile by the ids of devices', () => {
     }
   });
 
-  it('takes its turn where the profile fetches a credential', async () => {
-    const added = await app.db.knex.raw<{ rows: { id: number }[] }>(
-      `insert into devices (udid, enrollment_state, is_enrolled)
-       select gen_random_uuid()::text, 'enrolled', true from generate_series(1, 8) returning id`,
-    );
-    const device_ids = added.rows.map(({ id }) => id);
-    const scep = payload('com.apple.security.scep', {
-      PayloadContent: dict({ URL: 'https://scep.example.com', Challenge: 'x' }),
-    });
-    const { body } = await uploadNodes(app, profile([scep]));
-    expect((await api.post(`/profiles/${body.data.id}/install`, { device_ids })).status).toBe(202);
-    const waiting = await app.db
-      .knex('commands')
-      .where({ request_type: 'InstallProfile' })
-      .orderBy('id')
-      .pluck<(Date | null)[]>('after');
-    const { next_credential_at: next } = await app.db.knex('reconciler_state').first();
-    // 300 a minute; within a second at once.
-    expect(waiting.slice(0, 5)).toEqual([null, null, null, null, null]);
-    expect(next.getTime() - Number(waiting[7] ?? 0)).toBe(200);
-    const again = await api.post(`/profiles/${body.data.id}/install`, { device_ids });
-    expect(again.body.data.attributes).toMatchObject({ queued: 0, under_way: 8 });
+  it('is refused for a device in Setup Assistant that has not proved its serial number', async () => {
+    const [fine, withheld] = [await enrolled(), await enrolled()];
+    const { id } = await addProfile(app);
+    const awaiting = { awaiting_configuration: true, enrollment_method: 'profile' };
+    await app.db.knex('devices').where({ id: withheld.id }).update(awaiting);
+    const { status, body } = await api.post(`/profiles/${id}/install`, ids(fine, withheld));
+    const detail = `device ${withheld.id}: awaits configuration but has not proved its serial number`;
+    expect([status, body.errors]).toMatchObject([
+      422,
+      [{ code: 'validation_failed', detail, source: { pointer: '/device_ids/1' } }],
+    ]);
+    expect(await commands()).toEqual([]);
   });
 
-  it('takes as many statements for 200 devices as for one', async () => {
+  it('goes to a device whose assignments are paused', async () => {
+    const device = await enrolled();
     const { id } = await addProfile(app);
-    const added = await app.db.knex.raw<{ rows: { id: number }[] }>(
-      `insert into devices (udid, enrollment_state, is_enrolled)
-       select gen_random_uuid()::text, 'enrolled', true from generate_series(1, 201) returning id`,
-    );
-    const all = added.rows.map(({ id: device }) => device);
-    const count = async (device_ids: number[]) => {
-      let statements = 0;
-      const note = () => {
-        statements += 1;
-      };
-      app.db.knex.on('query', note);
-      expect((await api.post(`/profiles/${id}/install`, { device_ids })).status).toBe(202);
-      app.db.knex.removeListener('query', note);
-      return statements;
-    };
-    await count(all.slice(0, 1));
-    expect(await count(all.slice(1))).toBe(await count(all.slice(0, 1)));
-  });
-
-  it('queues 1,000 at once', async () => {
-    const { rows } = await app.db.knex.raw<{ rows: { id: number }[] }>(
-      `insert into devices (udid, enrollment_state, is_enrolled)
-       select gen_random_uuid()::text, 'enrolled', true from generate_series(1, 1000) returning id`,
-    );
-    const { id } = await addProfile(app);
-    const device_ids = rows.map((row) => row.id);
-    const { status, body } = await api.post(`/profiles/${id}/install`, { device_ids });
-    expect([status, body.data.attributes.queued]).toEqual([202, 1_000]);
-    expect(await commands()).toHaveLength(1_000);
+    expect((await api.post(`/devices/${device.id}/pause_items`)).status).toBe(200);
+    expect((await api.post(`/profiles/${id}/install`, ids(device))).status).toBe(202);
+    expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('needs the role operator', async () => {
@@ -290,96 +209,5 @@ describe('installing a profile by the ids of devices', () => {
     }
     const operator = await apiOf('operator');
     expect((await operator.post(`/profiles/${id}/install`, ids(device))).status).toBe(202);
-  });
-});
-
-describe('removing a profile by the ids of devices', () => {
-  it('queues RemoveProfile with its identifier', async () => {
-    const device = await enrolled();
-    const { id } = await addProfile(app, { PayloadIdentifier: 'com.example.a&b' });
-    await api.post(`/profiles/${id}/install`, ids(device));
-    await device.poll();
-    const { status } = await api.post(`/profiles/${id}/remove`, ids(device));
-    expect(status).toBe(202);
-    expect(await device.poll()).toEqual(['RemoveProfile']);
-    expect(device.profiles.size).toBe(0);
-    const audited = await app.db.knex('audit_events').orderBy('id', 'desc').first();
-    expect(audited).toMatchObject({
-      action: 'profiles.remove',
-      target_id: String(id),
-      details: { device_ids: [device.id] },
-    });
-  });
-
-  it('is refused where an assignment gives it to a device, until that is excluded', async () => {
-    const [assigned, other] = [await enrolled(), await enrolled()];
-    const { id } = await addProfile(app);
-    const tag_id = await addTag(app, assigned);
-    const [{ id: assignment }] = await app.db
-      .knex('assignments')
-      .insert({ profile_id: id, tag_id }, 'id');
-    const refused = await api.post(`/profiles/${id}/remove`, ids(assigned, other));
-    expect([refused.status, refused.body.errors]).toMatchObject([
-      409,
-      [
-        {
-          code: 'still_assigned',
-          detail:
-            `devices ${assigned.id}: assignments ${assignment} give them profile ${id}, so it ` +
-            'would come back. Take the devices out of their targets, delete them, or exclude the ' +
-            'devices (POST /api/v1/assignments with "mode": "exclude")',
-        },
-      ],
-    ]);
-    expect(await commands()).toEqual([]);
-    await app.db
-      .knex('assignments')
-      .insert({ profile_id: id, device_id: assigned.id, mode: 'exclude' });
-    expect((await api.post(`/profiles/${id}/remove`, ids(assigned, other))).status).toBe(202);
-  });
-
-  it('is refused for a profile that enrolls, and so is its installation', async () => {
-    const device = await enrolled();
-    const { id } = await addProfile(app);
-    await app.db.knex('profile_payloads').update({ payload_type: 'com.apple.mdm' });
-    for (const [verb, detail] of [
-      ['install', `device ${device.id}: the profile would replace its enrollment`],
-      ['remove', expect.stringContaining('removing it would unenroll the devices')],
-    ]) {
-      const { status, body } = await api.post(`/profiles/${id}/${verb}`, ids(device));
-      expect([status, body.errors]).toMatchObject([422, [{ detail }]]);
-    }
-    expect(await commands()).toEqual([]);
-  });
-
-  it('is refused for the identifier of the enrollment profile, which an upload may not have', async () => {
-    const device = await enrolled();
-    const { id, identifier } = await addProfile(app);
-    await listEnrollment(device.id, identifier);
-    for (const verb of ['install', 'remove']) {
-      const { status } = await api.post(`/profiles/${id}/${verb}`, ids(device));
-      expect([verb, status]).toEqual([verb, 422]);
-    }
-    expect(await commands()).toEqual([]);
-    const { body: settings } = await api.get('/configuration/organization');
-    const { payload_prefix: prefix } = settings.data.attributes;
-    const nodes = profile([payload('com.example.app')], { PayloadIdentifier: `${prefix}.Enroll` });
-    const { status, body } = await uploadNodes(app, nodes);
-    expect([status, body.errors[0]]).toMatchObject([
-      422,
-      {
-        code: 'invalid_profile',
-        source: { pointer: '/PayloadIdentifier' },
-        detail: expect.stringContaining('give it another one'),
-      },
-    ]);
-  });
-
-  it('is refused for a device that is not enrolled', async () => {
-    const device = await enrolled();
-    const { id } = await addProfile(app);
-    await device.wire.checkOut();
-    const { status, body } = await api.post(`/profiles/${id}/remove`, ids(device));
-    expect([status, body.errors[0].code]).toEqual([409, 'device_unenrolled']);
   });
 });

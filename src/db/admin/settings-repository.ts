@@ -35,6 +35,11 @@ const DEFAULT_ORGANIZATION: OrganizationRow = {
   x509_c: null,
 };
 
+/** SQL: the PayloadIdentifier of the profile that enrolls devices here, in lower case. */
+export const ENROLLMENT_IDENTIFIER = `(
+  lower(coalesce((select payload_prefix from organizations), '${DEFAULT_ORGANIZATION.payload_prefix}'))
+  || '.enroll')`;
+
 const DEFAULT_SCEP: ScepConfigurationRow = {
   source_type: 'InternalSCEP',
   url: null,

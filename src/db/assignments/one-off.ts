@@ -1,3 +1,4 @@
+import { ENROLLMENT_IDENTIFIER } from '../admin/settings-repository.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { AFTER, BUILT, CREDENTIAL_TYPES, PACED } from './credential-pace-sql.js';
 import type { VersionPayload } from './reconcile.js';
@@ -22,7 +23,7 @@ export interface OneOffTarget {
   is_enrolled: boolean;
   /** In Setup Assistant without proof of its serial number. */
   is_withheld: boolean;
-  /** A payload of the version would enroll the device anew, or the profile that enrolled it has its name. */
+  /** A payload of the version would enroll the device, or the identifier is that of its enrollment. */
   enrolls: boolean;
 }
 
@@ -44,6 +45,7 @@ select i.device_id, i.device_user_id, i.version_id, i.version, i.identifier, i.u
   exists (
     select from profile_payloads y
     where y.profile_version_id = i.version_id and y.payload_type = 'com.apple.mdm')
+  or lower(i.identifier) = ${ENROLLMENT_IDENTIFIER}
   or exists (
     select from installed_profiles l join installed_payloads y on y.installed_profile_id = l.id
     where l.device_id = i.device_id and lower(l.payload_identifier) = lower(i.identifier)
@@ -87,21 +89,37 @@ export async function assignedDevices(
 /** Two requests at once would both queue what the other one has not committed yet. */
 const LOCK = 'select pg_advisory_xact_lock(hashtext(?), ?::integer)';
 
+/**
+ * The last command that waits and installs the profile, or removes it, decides whether it needs another one.
+ * The same version can have several payloads: each process signs it for itself.
+ */
 const QUEUE_INSTALLS = `
 with ${BUILT}, requested as (
-  select t.id, t.device_id, t.device_user_id, p.sha256, p.fetches_credential,
+  select t.id, t.device_id, t.device_user_id, t.version_id, p.sha256, p.fetches_credential,
     case when t.payload_values is not null
       then jsonb_build_object('uuid', t.uuid, 'values', t.payload_values) end as payload_values
   from jsonb_to_recordset(:targets::jsonb) as t (id integer, device_id bigint, device_user_id bigint,
     version_id bigint, uuid text, payload_values jsonb)
   join built p on p.version_id = t.version_id
 ), under_way as (
-  select r.id, (
-    select min(c.id) from commands c
+  select r.id, case when l.is_same then l.id end as command_id
+  from requested r left join lateral (
+    select c.id, c.request_type = 'InstallProfile'
+        and (c.payload_sha256 = r.sha256 or y.profile_version_id = r.version_id)
+        and c.payload_values is not distinct from r.payload_values
+        and (r.fetches_credential or c.after is null or c.after <= now()) as is_same
+    from commands c left join command_payloads y on y.sha256 = c.payload_sha256
     where c.device_id = r.device_id and c.device_user_id is not distinct from r.device_user_id
-      and c.is_pending and c.request_type = 'InstallProfile' and c.payload_sha256 = r.sha256
-      and c.payload_values is not distinct from r.payload_values) as command_id
-  from requested r
+      and c.is_pending and (c.expires_at is null or c.expires_at > now())
+      and case c.request_type
+        when 'InstallProfile' then c.payload_sha256 = r.sha256 or y.profile_version_id in (
+          select id from profile_versions where profile_id = :profile)
+        when 'RemoveProfile' then c.payload = convert_to(
+          replace(:removal, '00000000-0000-0000-0000-000000000000', c.uuid::text), 'UTF8')
+      end
+    order by c.priority, c.id desc
+    limit 1
+  ) l on true
 ), due as (
   select r.* from requested r join under_way u using (id) where u.command_id is null
 ), ${PACED}, queued as (
@@ -128,17 +146,19 @@ export interface OneOffInstalls {
   targets: readonly OneOffTarget[];
   /** Of all versions of the targets. */
   payloads: readonly VersionPayload[];
+  /** The plist of the command that removes the profile, with zeros for the command's UUID. */
+  removal: string;
   /** Milliseconds between two installs that fetch a credential. */
   credentialPauseMs: number;
 }
 
 /**
  * Queues InstallProfile with the shared payload of each target's version, unless the same command waits for
- * its device or user already.
+ * its device or user already, and nothing after it that installs another version or removes the profile.
  */
 export async function queueInstalls(
   trx: Transaction,
-  { profileId, targets, payloads, credentialPauseMs }: OneOffInstalls,
+  { profileId, targets, payloads, removal, credentialPauseMs }: OneOffInstalls,
 ): Promise<OneOffCommand[]> {
   await trx.raw(LOCK, ['one_off_installs', profileId % 2 ** 31]);
   const rows = targets.map((target, id) => {
@@ -150,6 +170,8 @@ export async function queueInstalls(
     hashes: payloads.map(({ sha256 }) => sha256),
     credential_types: CREDENTIAL_TYPES,
     pause_ms: credentialPauseMs,
+    profile: profileId,
+    removal,
     targets: JSON.stringify(rows),
   });
   return commands;

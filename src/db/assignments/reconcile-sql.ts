@@ -1,3 +1,4 @@
+import { ENROLLMENT_IDENTIFIER } from '../admin/settings-repository.js';
 import { CHANGES } from './item-changes-sql.js';
 import { BRAKED, MASS_REMOVALS } from './mass-removal-sql.js';
 import { ITEM, WANTED } from './wanted-sql.js';
@@ -37,7 +38,8 @@ pair as (
     coalesce(d.profiles_listed_at > coalesce(c.acknowledged_at, i.acted_at), false) as is_listed,
     l.payload_uuid as seen_uuid, l.id is not null as is_seen,
     coalesce(l.is_managed, l.id is not null) as is_seen_managed,
-    coalesce(l.is_enrollment, false) as is_enrollment
+    coalesce(l.is_enrollment, false)
+      or lower(coalesce(w.identifier, i.identifier)) = ${ENROLLMENT_IDENTIFIER} as is_enrollment
   from item w
   full join current_item i on i.device_id = w.device_id and i.item_key = w.item_key
     and coalesce(i.device_user_id, 0) = coalesce(w.device_user_id, 0)
@@ -132,8 +134,9 @@ end`;
 const JUDGED = `
 judged as (
   select *, case
-    when verdict in ('install', 'try_again', 'repair') and is_seen
-      and (is_enrollment or not is_seen_managed and installed_uuid is null) then 'conflict'
+    when verdict in ('install', 'try_again', 'repair')
+      and (is_enrollment or is_seen and not is_seen_managed and installed_uuid is null)
+      then 'conflict'
     when verdict in ('install', 'try_again', 'repair') and unfit is not null then 'unfit'
     when verdict = 'wait' and is_unsent and is_paused then 'paused'
     when verdict in ('install', 'try_again', 'repair', 'remove') and is_paused then 'paused'

@@ -7,6 +7,8 @@ import { inTransaction } from '../connection/unit-of-work.js';
 export interface SharedPayload {
   sha256: Buffer;
   body: Buffer;
+  /** The version of a profile that it was built of, where the server built it. */
+  profile_version_id?: number | undefined;
 }
 
 /** Each time a payload may just have been removed; more often than once is unlikely. */
