@@ -35,11 +35,17 @@ function levelsOf(msg: string): number[] {
   return app.logLines.filter((line) => line.msg === msg).map(({ level }) => level);
 }
 
+/** One line in five seconds, and those of the first: a busy machine takes longer. */
+function mostLines(startedAt: number): number {
+  return 3 + Math.ceil((performance.now() - startedAt) / 5_000);
+}
+
 describe('while the database is away', () => {
   it('whatever is read is 503 with Retry-After or needs no database, in one line or two', async () => {
     const paths = await readPaths();
     expect(paths.length).toBeGreaterThan(60);
     app.logLines.length = 0;
+    const startedAt = performance.now();
     const answers = await duringOutage(app.database, async () => {
       const all: [status: number, code: string, retry: string | undefined][] = [];
       for (const path of paths) {
@@ -53,7 +59,7 @@ describe('while the database is away', () => {
     expect(new Set(answers.map(String))).toEqual(new Set(['503,unavailable,1']));
     expect(new Set(levelsOf('admin request failed'))).toEqual(new Set([20, WARN]));
     expect(levelsOf('admin request failed').filter((level) => level === WARN).length).toBeLessThan(
-      4,
+      mostLines(startedAt),
     );
     expect(app.logLines.filter(({ level }) => level >= ERROR)).toEqual([]);
     expect(levelsOf('request').length).toBe(paths.length);
@@ -61,6 +67,7 @@ describe('while the database is away', () => {
 
   it('devices get 503, are to come back after a while, and make one line or two', async () => {
     const device = await (await createTestDevice(app)).enroll();
+    const startedAt = performance.now();
     const answers = await duringOutage(app.database, async () => {
       const all: [number, string | null][] = [];
       const messages = ALL_MESSAGES.map(
@@ -77,7 +84,7 @@ describe('while the database is away', () => {
     expect(answers).toEqual(Array(2 * ALL_MESSAGES.length + 1).fill([503, '30']));
     const levels = levelsOf('device request failed');
     expect(levels).toHaveLength(answers.length);
-    expect(levels.filter((level) => level === WARN).length).toBeLessThan(4);
+    expect(levels.filter((level) => level === WARN).length).toBeLessThan(mostLines(startedAt));
     expect(levels.filter((level) => level >= ERROR)).toEqual([]);
     expect((await device.idle()).status).toBe(200);
   });

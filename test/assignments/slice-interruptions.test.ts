@@ -117,6 +117,29 @@ const CHANGES: [string, (world: World) => Promise<unknown>, object[]][] = [
     [NOTHING, wants(1), wants(1)],
   ],
   [
+    'another device gets the tag',
+    async ({ devices, tag: tag_id }) => {
+      const { knex } = app.db;
+      const { rows } = await knex.raw<{ rows: { id: number }[] }>(
+        `insert into devices (udid, enrollment_state, is_enrolled)
+         values (gen_random_uuid()::text, 'enrolled', true) returning id`,
+      );
+      for (const { id: device_id } of rows) {
+        devices.push(device_id);
+        await knex('device_tags').insert({ device_id, tag_id });
+      }
+    },
+    [wants(1), wants(1), wants(1), wants(1)],
+  ],
+  [
+    'a device loses the tag and gets it again',
+    async ({ devices: [device_id], tag: tag_id }) => {
+      await app.db.knex('device_tags').where({ device_id }).delete();
+      await app.db.knex('device_tags').insert({ device_id, tag_id });
+    },
+    [wants(1), wants(1), wants(1)],
+  ],
+  [
     'a new version comes',
     ({ profile: { identifier } }) =>
       addProfile(app, { PayloadIdentifier: identifier }, 'Elsewhere'),

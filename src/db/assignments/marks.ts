@@ -9,14 +9,24 @@ select exists (select from reconcile_marks) or exists (select from reconcile_ite
   return rows[0]?.has_marks === true;
 }
 
-const LOCK_DEVICES = `
-with known as (
-  select d.id from devices d where d.id = any(:devices::bigint[])
-), added as (
-  insert into device_reconciliations (device_id) select id from known order by id
-  on conflict do nothing
+/** ASCII of `recn`, for this use alone. */
+const NEW_ROWS_LOCK = 0x7265636e;
+
+/**
+ * Adds the rows of devices that were never reconciled. While another process does so, they are left to it: an
+ * insert of the same row would wait until its transaction ends.
+ */
+const ADD_ROWS = `
+with missing as (
+  select d.id from devices d
+  where d.id = any(:devices::bigint[])
+    and not exists (select from device_reconciliations r where r.device_id = d.id)
+), turn as materialized (
+  select pg_try_advisory_xact_lock(:lock) as is_ours where exists (select from missing)
 )
-select 1`;
+insert into device_reconciliations (device_id)
+select id from missing where (select is_ours from turn) order by id
+on conflict do nothing`;
 
 const LOCK = `
 select device_id from device_reconciliations where device_id = any(:devices::bigint[])
@@ -24,7 +34,7 @@ order by device_id for no key update skip locked`;
 
 /** Locks the devices against other reconciliations. Returns those that no other process has locked. */
 export async function lockDevices(trx: Transaction, devices: readonly number[]): Promise<number[]> {
-  await trx.raw(LOCK_DEVICES, { devices: [...devices] });
+  await trx.raw(ADD_ROWS, { devices: [...devices], lock: NEW_ROWS_LOCK });
   const { rows } = await trx.raw<{ rows: { device_id: number }[] }>(LOCK, {
     devices: [...devices],
   });

@@ -32,7 +32,7 @@ describe('the variables of a profile', () => {
     [`a\${UDID}b$USER_EMAIL`, ['UDID', 'USER_EMAIL'], []],
     ['$SECRET_wifi_1-$ASSET_TAG', ['SECRET_wifi_1', 'ASSET_TAG'], []],
     [`$SERIALS \${serial} $SECRET_`, [], ['SERIALS', 'serial', 'SECRET_']],
-    ['$ATTRIBUTE_room', [], ['ATTRIBUTE_room']],
+    ['$ATTRIBUTE_room $ATTRIBUTE_', ['ATTRIBUTE_room'], ['ATTRIBUTE_']],
     ['$$SERIAL', [], []],
     ['$$$SERIAL', ['SERIAL'], []],
   ])('in %j are %j, and %j is unknown', (text, known, unknown) => {
