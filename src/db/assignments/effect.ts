@@ -1,4 +1,5 @@
 import type { Transaction } from '../connection/unit-of-work.js';
+import { LACKING } from './mass-removal-sql.js';
 import { VERSION_OF_DEVICE } from './rollout-sql.js';
 
 /** What a transaction changes of one item, as it stands. */
@@ -73,7 +74,7 @@ with marked_device as (
     coalesce(h.profile_id, w.profile_id) as profile_id,
     w.device_id is not null
       and (h.id is null or h.version is distinct from w.version or h.state = 'removing') as gains,
-    w.device_id is null and h.state <> 'removing' as loses
+    w.device_id is null and h.state not in ${LACKING} as loses
   from item w full join held h on h.device_id = w.device_id and h.item_key = w.item_key
 )
 select item_key, min(identifier) as identifier, min(profile_id) as profile_id,
@@ -102,7 +103,7 @@ export async function readEffect(trx: Transaction): Promise<Effect | undefined> 
 export async function countHolders(trx: Transaction, profile_id: number): Promise<number> {
   const row = await trx('device_items')
     .where({ profile_id })
-    .whereNot({ state: 'removing' })
+    .whereRaw(`state not in ${LACKING}`)
     .countDistinct<{ count: number }[]>('device_id as count')
     .first();
   return Number(row?.count ?? 0);

@@ -6,8 +6,8 @@ const LOSES = `due_step in ('remove', 'remove_waits') and state <> 'removing'`;
 const LOSES_BY_RULE = `${LOSES} and (reason_code is not distinct from 'flapping'
     or device_id in (select device_id from leaving))`;
 
-/** States of items of devices that don't have the profile. */
-const LACKING = `('removing', 'not_applicable', 'waiting_for_user', 'conflict')`;
+/** States of items of devices that neither have the profile nor are about to. */
+export const LACKING = `('removing', 'not_applicable', 'waiting_for_user', 'conflict')`;
 
 /**
  * After `judged`: which profiles too many devices lose because of smart groups, within an hour, and

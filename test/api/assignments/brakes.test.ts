@@ -115,6 +115,19 @@ describe('what would take a profile from many devices', () => {
     expect(await stored()).toEqual([]);
   });
 
+  it('counts no device that can not have the profile', async () => {
+    const { identifier, made, id } = await held(8);
+    const items = app.db.knex('device_items').where({ profile_id: id });
+    await items.clone().whereIn('device_id', devices.slice(3)).update({ state: 'not_applicable' });
+    const { status, body } = await api.delete(`/assignments/${made}`);
+    expect([status, body.errors[0].detail]).toMatchObject([
+      409,
+      expect.stringContaining(`3 of 3 devices would lose ${identifier}`),
+    ]);
+    await items.clone().where({ device_id: devices[0] }).update({ state: 'not_applicable' });
+    expect((await api.delete(`/assignments/${made}`)).status).toBe(204);
+  });
+
   it('needs no confirmation for fewer than the limit', async () => {
     const { made } = await held(2);
     expect((await api.delete(`/assignments/${made}`)).status).toBe(204);
