@@ -111,6 +111,49 @@ describe('devices that leave a smart group', () => {
     expect((await api.post(`/profiles/${id}/resume`)).status).toBe(409);
   });
 
+  it.each(['everything', 'the profile', 'the devices'])(
+    'keep it also when %s was paused meanwhile, once that goes on',
+    async (what) => {
+      const { knex } = app.db;
+      const { id, group, devices } = await world(100);
+      const pauses: Record<string, () => Promise<unknown>> = {
+        everything: () => api.post('/reconciler/pause'),
+        'the profile': () => api.post(`/profiles/${id}/pause`),
+        'the devices': () => knex('device_reconciliations').update({ paused_at: knex.fn.now() }),
+      };
+      const ends: Record<string, () => Promise<unknown>> = {
+        everything: () => api.post('/reconciler/resume'),
+        'the profile': () => api.post(`/profiles/${id}/resume`),
+        async 'the devices'() {
+          await knex('device_reconciliations').update({ paused_at: null });
+          await knex('reconcile_marks').insert(devices.map((device_id) => ({ device_id })));
+        },
+      };
+      await pauses[what]?.();
+      await leave(group, devices.slice(0, 30));
+      await reconciler.run();
+      expect(await states()).toEqual({ verified: 70, 'paused,paused': 30 });
+      await ends[what]?.();
+      await reconciler.run();
+      expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
+      expect(await knex('commands')).toEqual([]);
+      expect((await api.post(`/profiles/${id}/resume`)).status).toBe(200);
+      await reconciler.run();
+      expect(await states()).toEqual({ verified: 70, removing: 30 });
+    },
+  );
+
+  it('lose it when an admin took it away while everything was paused', async () => {
+    const { assignment } = await world(100);
+    await api.post('/reconciler/pause');
+    expect((await api.delete(`/assignments/${assignment}?confirm=100`)).status).toBe(204);
+    await reconciler.run();
+    expect(await states()).toEqual({ 'paused,paused': 100 });
+    await api.post('/reconciler/resume');
+    await reconciler.run();
+    expect(await states()).toEqual({ removing: 100 });
+  });
+
   it('lose it one by one until there are too many within an hour', async () => {
     const { group, devices } = await world(100);
     for (const device of devices.slice(0, 25)) {

@@ -60,6 +60,8 @@ cancelled as (
       when n.step = 'repair' then i.repairs + 1
       when n.step = 'install' and n.uuid is distinct from i.payload_uuid then 0
       else i.repairs end,
+    left_by_rule = n.step = 'paused' and not n.is_wanted and (
+      i.left_by_rule or n.device_id in (select device_id from leaving)),
     changed_at = now()
   from numbered n
   where i.id = n.item_id and n.step <> 'forget'

@@ -225,11 +225,16 @@ export async function markDue(knex: Knex, limit: number): Promise<number> {
 
 const HAVE_LEFT = `
 select exists (
-  select from reconcile_marks where left_by_rule and device_id = any(?::bigint[])) as have_left`;
+  select from reconcile_marks where left_by_rule and device_id = any(:devices::bigint[])
+) or exists (
+  select from device_items where left_by_rule and device_id = any(:devices::bigint[])
+) as have_left`;
 
 /** Whether any of the devices may lose something because of a smart group. */
 export async function haveLeft(trx: Transaction, devices: readonly number[]): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: { have_left: boolean }[] }>(HAVE_LEFT, [[...devices]]);
+  const { rows } = await trx.raw<{ rows: { have_left: boolean }[] }>(HAVE_LEFT, {
+    devices: [...devices],
+  });
   return rows[0]?.have_left === true;
 }
 

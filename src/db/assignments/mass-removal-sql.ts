@@ -1,9 +1,9 @@
 /**
- * A removal begins, also of an install that is on its way. One that waited until the device kept still has
- * the same cause.
+ * A removal begins, also of an install that is on its way. One that waited until the device kept still, or
+ * until a pause ended, has the same cause.
  */
 const LOSES = `due_step in ('remove', 'remove_waits') and state <> 'removing'`;
-const LOSES_BY_RULE = `${LOSES} and (reason_code is not distinct from 'flapping'
+const LOSES_BY_RULE = `${LOSES} and (reason_code is not distinct from 'flapping' or left_by_rule
     or device_id in (select device_id from leaving))`;
 
 /** States of items of devices that neither have the profile nor are about to. */

@@ -29,7 +29,7 @@ pair as (
     w.payload_values, w.missing, w.waits_for, w.unfit, w.unfit_reason,
     w.device_id is not null as is_wanted,
     i.id as item_id, i.state, i.reason_code, i.action, i.command_id, i.attempts, i.next_attempt_at,
-    i.payload_uuid, i.installed_uuid, i.acted_at, i.repairs,
+    i.payload_uuid, i.installed_uuid, i.acted_at, i.repairs, i.left_by_rule,
     i.id is not null and i.enrollment_number = d.enrollment_number as is_of_enrollment,
     c.status as command_status, coalesce(c.is_pending, false) as is_pending,
     coalesce(c.is_pending and c.sent_at is null, false) as is_unsent,
