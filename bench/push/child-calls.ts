@@ -1,5 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
+
+/** For `node --require`, which then runs TypeScript. */
+const TYPESCRIPT = join(__dirname, '..', '..', 'scripts', 'typescript.cjs');
 
 /** What a child does when asked; arguments and results are JSON. */
 type CallTable = Record<string, (argument: never) => unknown>;
@@ -49,7 +53,7 @@ export async function startCallableChild<Table extends object>(
   file: string,
   args: string[] = [],
 ): Promise<CallableChild<Table>> {
-  const child = spawn(process.execPath, ['--import', require.resolve('tsx'), file, ...args], {
+  const child = spawn(process.execPath, ['--require', TYPESCRIPT, file, ...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     serialization: 'advanced',
   });

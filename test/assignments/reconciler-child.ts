@@ -1,4 +1,4 @@
-// A process that reconciles: node --import tsx reconciler-child.ts DATABASE_URL MASTER_KEY
+// A process that reconciles: node --require ./scripts/typescript.cjs reconciler-child.ts DATABASE_URL MASTER_KEY
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { reconcilerOf } from './assignment-world.js';

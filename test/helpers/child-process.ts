@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { ENTRY } from './process.js';
+import { ENTRY, TYPESCRIPT } from './process.js';
 
 export interface Child {
   pid: number;
@@ -24,7 +24,7 @@ const running = new Set<ChildProcess>();
 
 /** Runs a TypeScript file in a process of its own. `killChildren` in `afterEach` ends what is left. */
 export function startTypeScript(file: string, args: string[], options: ChildOptions = {}): Child {
-  return start(['--import', require.resolve('tsx'), file, ...args], options);
+  return start(['--require', TYPESCRIPT, file, ...args], options);
 }
 
 /** As `startTypeScript`, the built `muster ARGS`. */

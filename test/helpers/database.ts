@@ -9,6 +9,7 @@ import {
   type Database,
   type DatabaseOptions,
 } from '../../src/db/connection/database.js';
+import { TYPESCRIPT } from './process.js';
 
 export interface TestDatabase {
   db: Database;
@@ -36,7 +37,7 @@ function startServerOnce(run: string): void {
     return;
   }
   const file = join(__dirname, 'test-server-child.ts');
-  spawn(process.execPath, ['--import', require.resolve('tsx'), file, run], {
+  spawn(process.execPath, ['--require', TYPESCRIPT, file, run], {
     detached: true,
     stdio: 'ignore',
   }).unref();

@@ -1,5 +1,5 @@
 // A process that opens the embedded database of a directory and then does what its arguments say:
-// node --import tsx embedded-child.ts DATA_DIR serve|use hold|end|throw|stop|insert|linger
+// node --require ./scripts/typescript.cjs embedded-child.ts DATA_DIR serve|use hold|end|throw|stop|insert|linger
 import pg from 'pg';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';

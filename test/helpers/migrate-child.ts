@@ -1,4 +1,4 @@
-// A process that migrates: node --import tsx migrate-child.ts DATABASE_URL [DIRECTORY]
+// A process that migrates: node --require ./scripts/typescript.cjs migrate-child.ts DATABASE_URL [DIRECTORY]
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { MIGRATIONS_DIRECTORY } from '../../src/db/schema/migration-source.js';

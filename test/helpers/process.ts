@@ -8,6 +8,8 @@ import { removeTemporaryDirectories, temporaryDirectory } from './temporary-dire
 export const ROOT = join(__dirname, '..', '..');
 
 export const ENTRY = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
+/** For `node --require`, which then runs TypeScript. */
+export const TYPESCRIPT = join(ROOT, 'scripts', 'typescript.cjs');
 const WAIT_TIMEOUT_MS = 20_000;
 
 /** The program as a user runs it, in a process group of its own. */

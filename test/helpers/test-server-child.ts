@@ -1,4 +1,4 @@
-// The PostgreSQL of one run of jest: node --import tsx test-server-child.ts RUN_FOLDER
+// The PostgreSQL of one run of jest: node --require ./scripts/typescript.cjs test-server-child.ts RUN_FOLDER
 // Writes the URL of its template database into the folder, and ends with SIGTERM or with jest.
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

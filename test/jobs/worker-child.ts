@@ -1,4 +1,4 @@
-// A process that runs jobs: node --import tsx worker-child.ts DATABASE_URL SILENT_MS
+// A process that runs jobs: node --require ./scripts/typescript.cjs worker-child.ts DATABASE_URL SILENT_MS
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { Heartbeat } from '../../src/jobs/heartbeat.js';
 import { JobRunner } from '../../src/jobs/job-runner.js';
