@@ -205,30 +205,6 @@ describe('a leftover of Migration Assistant', () => {
   });
 });
 
-describe('the profile that enrolled a device', () => {
-  it('is a conflict with another one of its identifier, and is never replaced nor removed', async () => {
-    const device = await enrolled();
-    const { id, identifier } = await addProfile(app);
-    const { knex } = app.db;
-    const listed = { device_id: device.id, payload_identifier: identifier.toUpperCase() };
-    const [row] = await knex('installed_profiles').insert({ ...listed, is_managed: true }, 'id');
-    const installed_profile_id = row.id;
-    await knex('installed_payloads').insert({
-      installed_profile_id,
-      payload_type: 'com.apple.mdm',
-    });
-    const tag = await addTag(app, device);
-    await assign(id, tag);
-    expect(await carriedOut(device)).toEqual([]);
-    expect(await itemsOf(app, device)).toMatchObject([
-      { state: 'conflict', reason_code: 'enrollment_profile' },
-    ]);
-    await knex('device_tags').delete();
-    expect(await carriedOut(device)).toEqual([]);
-    expect(await itemsOf(app, device)).toEqual([]);
-  });
-});
-
 describe('a variable inside of data', () => {
   it('stays as it is: the bytes are not text', async () => {
     const device = await enrolled();

@@ -1,6 +1,6 @@
 import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { buildPlistNodes } from '../../src/protocol/plist/plist.js';
-import { uploadFile } from '../api/profile-samples.js';
+import { uploadFile, uploadNodes } from '../api/profile-samples.js';
 import { rsaIdentity } from '../crypto/identities.js';
 import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
@@ -77,6 +77,54 @@ async function refuseUntilFailed(devices: ManagedDevice[]): Promise<void> {
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'failed' }]);
   }
 }
+
+describe('the profile that enrolled a device', () => {
+  it('is a conflict with another one of its identifier, and is never replaced nor removed', async () => {
+    const device = await enrolled();
+    const { id, identifier } = await addProfile(app);
+    const { knex } = app.db;
+    const listed = { device_id: device.id, payload_identifier: identifier.toUpperCase() };
+    const [row] = await knex('installed_profiles').insert({ ...listed, is_managed: true }, 'id');
+    const installed_profile_id = row.id;
+    await knex('installed_payloads').insert({
+      installed_profile_id,
+      payload_type: 'com.apple.mdm',
+    });
+    await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
+    expect(await carriedOut(device)).toEqual([]);
+    expect(await itemsOf(app, device)).toMatchObject([
+      { state: 'conflict', reason_code: 'enrollment_profile' },
+    ]);
+    await knex('assignments').delete();
+    expect(await carriedOut(device)).toEqual([]);
+    expect(await itemsOf(app, device)).toEqual([]);
+  });
+
+  it('is not replaced by a later version of an assigned profile that would enroll it', async () => {
+    const device = await enrolled();
+    const named = { PayloadIdentifier: 'com.example.enrolling' };
+    const { id } = await addProfile(app, named);
+    await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
+    expect(await carriedOut(device)).toContain('InstallProfile');
+    const mdm = payload('com.apple.mdm', {
+      AccessRights: 8191n,
+      IdentityCertificateUUID: '6E1C9B52-4D4B-4B1C-8E5D-2F2A6C0B7D11',
+      ServerURL: 'https://other.example.com/mdm',
+      Topic: 'com.apple.mgmt.External.other',
+    });
+    const { status } = await uploadNodes(app, profile([mdm], named));
+    expect(status).toBe(201);
+    expect(await carriedOut(device)).not.toContain('InstallProfile');
+    const reason =
+      'version 2 has a payload com.apple.mdm, which would replace the enrollment of the device; upload it without';
+    expect(await app.db.knex('device_items').where({ device_id: device.id })).toMatchObject([
+      { state: 'conflict', reason_code: 'enrollment_profile', reason },
+    ]);
+    await addProfile(app, named, 'Guests');
+    expect(await carriedOut(device)).toContain('InstallProfile');
+    expect(await itemsOf(app, device)).toMatchObject([{ state: 'verified', version: 3 }]);
+  });
+});
 
 describe('a signed upload', () => {
   it('comes to the device byte for byte, and is verified by its own PayloadUUID', async () => {

@@ -39,7 +39,10 @@ pair as (
     l.payload_uuid as seen_uuid, l.id is not null as is_seen,
     coalesce(l.is_managed, l.id is not null) as is_seen_managed,
     coalesce(l.is_enrollment, false)
-      or lower(coalesce(w.identifier, i.identifier)) = ${ENROLLMENT_IDENTIFIER} as is_enrollment
+      or lower(coalesce(w.identifier, i.identifier)) = ${ENROLLMENT_IDENTIFIER} as is_enrollment,
+    coalesce(w.version_id in (
+      select profile_version_id from profile_payloads where payload_type = 'com.apple.mdm'), false)
+      as would_enroll
   from item w
   full join current_item i on i.device_id = w.device_id and i.item_key = w.item_key
     and coalesce(i.device_user_id, 0) = coalesce(w.device_user_id, 0)
@@ -128,14 +131,15 @@ case
 end`;
 
 /**
- * Verdicts that send something; an unmanaged profile of the same identifier, and the one that enrolled the
- * device, prevent an install.
+ * Verdicts that send something. An unmanaged profile of the same identifier prevents an install, and so does
+ * the enrollment: it is neither replaced nor made anew.
  */
 const JUDGED = `
 judged as (
   select *, case
     when verdict in ('install', 'try_again', 'repair')
-      and (is_enrollment or is_seen and not is_seen_managed and installed_uuid is null)
+      and (is_enrollment or would_enroll
+        or is_seen and not is_seen_managed and installed_uuid is null)
       then 'conflict'
     when verdict in ('install', 'try_again', 'repair') and unfit is not null then 'unfit'
     when verdict = 'wait' and is_unsent and is_paused then 'paused'
@@ -179,7 +183,7 @@ next as (
       when 'no_user' then 'waiting_for_user'
       when 'unfit' then unfit
       when 'mass_removal' then 'mass_removal'
-      when 'conflict' then case when is_enrollment then 'enrollment_profile'
+      when 'conflict' then case when is_enrollment or would_enroll then 'enrollment_profile'
         else 'unmanaged_profile' end
       when 'paused' then case when is_flapping then 'flapping' else 'paused' end
       when 'no_value' then 'variable_has_no_value'
@@ -199,7 +203,10 @@ next as (
       when 'mass_removal' then 'kept: many devices lost it within an hour because of smart groups;'
         || ' correct the rule if they should have it, then POST /api/v1/profiles/' || held_profile_id || '/resume'
       when 'no_user' then 'no user of the device has signed in with management; installed for each that does'
-      when 'conflict' then case when is_enrollment
+      when 'conflict' then case
+        when would_enroll then 'version ' || version || ' has a payload com.apple.mdm, which would'
+          || ' replace the enrollment of the device; upload it without'
+        when is_enrollment
         then 'the enrollment profile of the device is ' || identifier
           || '; upload the profile with another PayloadIdentifier'
         else 'the device has a profile ' || identifier
