@@ -2,15 +2,12 @@
 import { logLostFailures } from '../../src/cli/process-failures.js';
 import { createLogger } from '../../src/logger.js';
 
-const logger = createLogger('info');
-logLostFailures(logger);
+// One stream for the log and for what the process prints keeps their order.
+logLostFailures(createLogger('info', process.stdout));
 void Promise.reject(new Error('nobody awaits this'));
 process.once('unhandledRejection', () => {
-  // The log is written in the background.
-  logger.flush(() => {
-    setImmediate(() => {
-      process.stdout.write('serving on\n');
-      throw new Error('nobody catches this');
-    });
+  setImmediate(() => {
+    process.stdout.write('serving on\n');
+    throw new Error('nobody catches this');
   });
 });
