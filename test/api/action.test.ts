@@ -77,9 +77,9 @@ describe('an action that shows the resource of its path', () => {
   });
 
   it.each([
-    [{ data: {} }, '/data/attributes/color', 'color must be a string'],
-    [{ data: { attributes: { colour: 'x' } } }, '/data/attributes/color', 'color must be a string'],
-    [{ data: [] }, '/color', 'color must be a string'],
+    [{ data: {} }, '/data/attributes/color', 'color is required'],
+    [{ data: { attributes: { colour: 'x' } } }, '/data/attributes/color', 'color is required'],
+    [{ data: [] }, '/color', 'color is required'],
   ])('names where %j has its fault', async (sent, pointer, detail) => {
     const { status, body } = await paint(await tag('ff0000'), sent);
     const [fault] = body.errors;

@@ -31,7 +31,9 @@ export function validationMessage(issue: RawIssue): string {
     case 'too_big':
       return limit('most', issue.origin, issue.maximum);
     case 'invalid_type':
-      return `must be ${KINDS[issue.expected] ?? issue.expected}`;
+      return issue.input === undefined
+        ? 'is required'
+        : `must be ${KINDS[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
       return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
     case 'unrecognized_keys':
