@@ -12,6 +12,8 @@ export interface ActionBody<T> {
   isRequired?: boolean;
   /** A document must have attributes, and a body must not be null. */
   needsAttributes?: boolean;
+  /** Relationships of a document that are read as the attributes of the same names. */
+  relationships?: readonly string[];
   /** Attributes. */
   example: unknown;
 }
@@ -22,7 +24,11 @@ export interface ReadBody<T> {
   isFlat: boolean;
 }
 
-const ANY_DOCUMENT = z.object({ data: z.object({ attributes: z.unknown().optional() }) });
+const ANY_DOCUMENT = z.object({
+  data: z.object({ attributes: z.unknown().optional(), relationships: z.unknown().optional() }),
+});
+const RELATIONSHIPS = z.record(z.string(), z.object({ data: z.unknown() }));
+const OBJECT = z.record(z.string(), z.unknown()).optional();
 
 /** AppError 422 with every fault, and its pointer into what was sent. */
 export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown): ReadBody<T> {
@@ -35,8 +41,23 @@ export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown):
   if (isFlat) return { value: accepted(checkBody(attributes, orEmpty(body))), isFlat };
   const faults = type === undefined ? [] : documentFaults(type, body);
   if (document === undefined) throw validationError(faults);
-  const read = checkBody(attributes, orEmpty(document.data.attributes), '/data/attributes');
+  const given = orEmpty(withRelationships(document.data, declared.relationships));
+  const read = checkBody(attributes, given, '/data/attributes');
   return { value: accepted(read, faults), isFlat };
+}
+
+/** The attributes, and the `data` of these relationships; the attributes alone where either has another form. */
+function withRelationships(
+  { attributes, relationships }: z.infer<typeof ANY_DOCUMENT>['data'],
+  names: readonly string[] = [],
+): unknown {
+  const [own, linked] = [OBJECT.safeParse(attributes), RELATIONSHIPS.safeParse(relationships)];
+  if (!own.success || !linked.success) return attributes;
+  const members = names.flatMap((name) => {
+    const link = linked.data[name];
+    return link === undefined ? [] : [[name, link.data]];
+  });
+  return members.length === 0 ? attributes : { ...own.data, ...Object.fromEntries(members) };
 }
 
 /** AppError 422 with the faults of the document and of the attributes. */

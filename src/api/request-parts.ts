@@ -77,6 +77,18 @@ export function pathId({ params }: Request, name: string, type: string): number 
   return id;
 }
 
+/** An id in a body: a number, or a string of digits as in documents. */
+export const bodyId = z.union(
+  [
+    z.int().min(1).max(Number.MAX_SAFE_INTEGER),
+    z
+      .string()
+      .regex(/^[1-9][0-9]{0,14}$/)
+      .transform(Number),
+  ],
+  { error: 'must be an id, such as 7' },
+);
+
 /** AppError 400 for a parameter that is not among the known ones. */
 export function refuseOthers({ query }: Request, known: readonly string[]): void {
   const [other] = Object.keys(query).filter((name) => !known.includes(name));

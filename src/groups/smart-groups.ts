@@ -1,7 +1,7 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { findReferences } from '../db/groups/group-references.js';
 import { lockRules, refreshState, storedRules } from '../db/groups/smart-group-state.js';
-import { validationError } from '../errors.js';
+import { AppError, validationError } from '../errors.js';
 import type { JobQueue } from '../jobs/job-queue.js';
 import type { Actor } from '../jsonapi/context.js';
 import type { Registry } from '../jsonapi/definition/definition.js';
@@ -59,6 +59,18 @@ export class SmartGroups {
     await assertEnds(trx, rules);
     const hours = rules.flatMap(({ shortestHours }) => shortestHours ?? []);
     await refreshState(trx, hours.length > 0 ? Math.min(...hours) : null);
+  }
+
+  /** Before a group is deleted. AppError 409 naming a rule that looks into it. */
+  async assertUnused(trx: Transaction, { id }: { id: number }): Promise<void> {
+    await lockRules(trx);
+    const rules = await this.#readAll(trx);
+    const references = await findReferences(trx, rules);
+    const users = references.flatMap(({ from, to }) => (to === id && from !== id ? [from] : []));
+    const user = rules.find((rule) => users.includes(rule.id));
+    if (user === undefined) return;
+    const detail = `the rule of smart group ${user.name} (${user.id}) looks into the group: change it first`;
+    throw new AppError('in_use', 409, detail);
   }
 
   async #readAll(trx: Transaction): Promise<NamedRule[]> {

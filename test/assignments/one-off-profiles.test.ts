@@ -200,6 +200,18 @@ describe('installing a profile by the ids of devices', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
+  it('takes ids as strings of digits, too, as documents have them', async () => {
+    const device = await enrolled();
+    const { id } = await addProfile(app);
+    const { status } = await api.post(`/profiles/${id}/install`, { device_ids: [`${device.id}`] });
+    expect(status).toBe(202);
+    const wrong = await api.post(`/profiles/${id}/install`, { device_ids: ['0x1'] });
+    expect([wrong.status, wrong.body.errors]).toMatchObject([
+      422,
+      [{ detail: 'device_ids.0 must be an id, such as 7', source: { pointer: '/device_ids/0' } }],
+    ]);
+  });
+
   it('needs the role operator', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);

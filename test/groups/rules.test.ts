@@ -176,6 +176,38 @@ describe('the rule of a smart group', () => {
     expect([renamed.status, renamed.body.errors[0].code]).toEqual([422, 'validation_failed']);
   });
 
+  it('keeps the groups that it looks into from being deleted', async () => {
+    const inner = await create('looked into', [{ name: 'model', op: 'eq', val: 'x' }]);
+    const { body } = await api.post('/device_groups', document('by hand, too', null, 'static'));
+    const outer = await create('looks', [inGroup(inner), { not: inGroup(body.data.id) }]);
+    for (const id of [inner, body.data.id]) {
+      const { status, body: refused } = await api.delete(`/device_groups/${id}`);
+      expect([status, refused.errors[0]]).toMatchObject([
+        409,
+        {
+          code: 'in_use',
+          detail: `the rule of smart group looks (${outer}) looks into the group: change it first`,
+        },
+      ]);
+    }
+    expect((await api.delete(`/device_groups/${outer}`)).status).toBe(204);
+    expect((await api.delete(`/device_groups/${inner}`)).status).toBe(204);
+    expect((await api.delete('/device_groups/987654')).status).toBe(404);
+  });
+
+  it('does not come with another kind: a group keeps the one that it has', async () => {
+    const id = await create('of one kind', [{ name: 'model', op: 'eq', val: 'x' }]);
+    const changed = { type: 'device_groups', attributes: { kind: 'static' } };
+    const { status, body } = await api.patch(`/device_groups/${id}`, { data: changed });
+    expect([status, body.errors[0]]).toMatchObject([
+      422,
+      {
+        detail: 'kind never changes: create another group',
+        source: { pointer: '/data/attributes/kind' },
+      },
+    ]);
+  });
+
   it('may look through five others', async () => {
     let last = await create('level 0', [{ name: 'model', op: 'eq', val: 'x' }]);
     for (let level = 1; level <= 5; level += 1)

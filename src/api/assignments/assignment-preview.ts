@@ -11,12 +11,12 @@ import { type AppError, notFound, validationError } from '../../errors.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
+import { bodyId } from '../request-parts.js';
 
 export interface AssignmentPreviewDeps {
   api: ApiContext;
 }
 
-const id = z.int().min(1);
 const count = z.int().min(0);
 const ids = z.array(z.int());
 
@@ -38,17 +38,23 @@ const PREVIEW = {
 const TARGETS = { tags: 'tag_id', device_groups: 'device_group_id', devices: 'device_id' } as const;
 
 const BODY = z.strictObject({
-  assignment: id.optional().describe('The id of an assignment to be deleted; nothing else then.'),
+  assignment: bodyId
+    .optional()
+    .describe('The id of an assignment to be deleted; nothing else then.'),
   item: z
-    .strictObject({ type: z.literal('profiles'), id })
+    .strictObject({ type: z.literal('profiles'), id: bodyId })
     .optional()
     .describe('Of an assignment to be created.'),
   target: z
-    .strictObject({ type: z.enum(['tags', 'device_groups', 'devices']), id })
+    .strictObject({ type: z.enum(['tags', 'device_groups', 'devices']), id: bodyId })
     .nullable()
     .optional(),
   all_devices: z.boolean().optional(),
   mode: z.enum(['include', 'exclude']).optional(),
+  priority: z
+    .int()
+    .optional()
+    .describe('As in the document of an assignment; without effect here.'),
 });
 
 /** Shows who would gain or lose an item, before an assignment is created or deleted. */
@@ -62,9 +68,11 @@ export function assignmentPreviewRoutes({ api }: AssignmentPreviewDeps): ApiRout
     summary: 'See who would gain or lose an item',
     description:
       'Of an assignment to be created (`item` with `target` or `all_devices`, and `mode`), or of one ' +
-      'to be deleted (`assignment`). Counts all devices; nothing is changed.',
+      'to be deleted (`assignment`). Counts all devices; nothing is changed. The document that creates the ' +
+      'assignment is a draft, too.',
     body: {
       attributes: BODY,
+      relationships: ['item', 'target'],
       isRequired: true,
       example: { item: { type: 'profiles', id: 7 }, target: { type: 'tags', id: 3 } },
     },
@@ -90,7 +98,11 @@ async function readChange(trx: Transaction, body: Body): Promise<AssignmentChang
     if (profileId === undefined) throw notFound(`assignments ${assignment}`);
     return { profileId, removed: assignment };
   }
-  if (item === undefined) throw fault('name an item, or an assignment to be deleted', '/item');
+  if (item === undefined)
+    throw fault(
+      'name the item ({"type": "profiles", "id": …}) and a target, or an assignment to be deleted',
+      '/item',
+    );
   if ((target !== undefined && target !== null) === all_devices) {
     throw fault('name a target, or set all_devices to true: one of the two', '/target');
   }

@@ -126,7 +126,8 @@ function changesOfEverything({ api }: PauseDeps): ApiRoute[] {
 }
 
 function unchanged(what: string, state: string): AppError {
-  return new AppError('conflict', 409, `${what} ${state} already`);
+  const detail = state === 'paused' ? `${what} paused already` : `${what} ${state}`;
+  return new AppError('conflict', 409, detail);
 }
 
 function ofProfiles({ api }: PauseDeps): ApiRoute[] {

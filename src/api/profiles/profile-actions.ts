@@ -5,6 +5,7 @@ import type { ApiContext } from '../../jsonapi/handler.js';
 import { profiles } from '../../resources/profiles/profiles.js';
 import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
+import { bodyId } from '../request-parts.js';
 
 export interface ProfileActionDeps {
   api: ApiContext;
@@ -16,7 +17,7 @@ const MOST_DEVICES = 1_000;
 
 const BODY = z.strictObject({
   device_ids: z
-    .array(z.int().min(1).max(Number.MAX_SAFE_INTEGER))
+    .array(bodyId)
     .min(1)
     .max(MOST_DEVICES)
     .refine((ids) => new Set(ids).size === ids.length, 'must name each device once')

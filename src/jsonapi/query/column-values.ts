@@ -26,7 +26,8 @@ const EXPECTED: Record<Column['kind'], string> = {
   integer: 'a whole number',
   number: 'a number',
   boolean: 'true or false',
-  timestamp: 'an ISO 8601 time with offset, a date, or a duration such as P30D',
+  timestamp:
+    'an ISO 8601 time with offset, a date, or a duration such as P30D (weeks, days and hours)',
   uuid: 'a UUID',
 };
 

@@ -21,8 +21,11 @@ export function notWritten(
   { definition, id = '{id}' }: { definition: ResourceDefinition; id?: number | string },
 ): ErrorDetail {
   const { type, path, relationships } = definition;
-  const isElsewhere = member(relationships, name)?.write === 'endpoint';
-  const hint = isElsewhere ? `; use ${path}/${id}/relationships/${name}` : '';
+  const hints: Record<string, string> = {
+    endpoint: `; use ${path}/${id}/relationships/${name}`,
+    create: ': it never changes. Delete the resource and create another one',
+  };
+  const hint = hints[member(relationships, name)?.write ?? ''] ?? '';
   const detail = `${name} can't be written in a document of ${type}${hint}`;
   return { detail, source: { pointer: pointer('data', 'relationships', name) } };
 }

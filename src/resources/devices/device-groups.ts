@@ -19,7 +19,7 @@ import { operatorWrites, type Service } from '../common.js';
 import { devicesOfGroup, membershipOfGroup } from './group-membership.js';
 
 export interface GroupServices {
-  smartGroups: Service<Pick<SmartGroups, 'columnsOf' | 'saved' | 'changed'>>;
+  smartGroups: Service<Pick<SmartGroups, 'columnsOf' | 'saved' | 'changed' | 'assertUnused'>>;
 }
 
 const KINDS = ['static', 'smart'];
@@ -49,10 +49,14 @@ async function createGroup(operation: CreateOperation<GroupServices>): Promise<W
 }
 
 async function updateGroup(operation: UpdateOperation<GroupServices>): Promise<WriteResult> {
-  const { trx, store, shape, services, context, id, attributes } = operation;
+  const { trx, store, shape, services, context, id, attributes, unwritable = {} } = operation;
   const columns = ['kind', 'rule', 'rule_number', 'name'];
   const row = await store.find(trx, { shape, id, columns, lock: true });
   if (row === undefined) throw notFound(`device_groups ${id}`);
+  if (unwritable.kind !== undefined && unwritable.kind !== row.kind) {
+    const source = { pointer: '/data/attributes/kind' };
+    throw validationError([{ detail: 'kind never changes: create another group', source }]);
+  }
   const { rule = row.rule, name = row.name } = attributes;
   if (isDeepStrictEqual(rule, row.rule)) {
     await store.update(trx, { shape, id, values: attributes });
@@ -70,6 +74,7 @@ async function updateGroup(operation: UpdateOperation<GroupServices>): Promise<W
 async function removeGroup(operation: DeleteOperation<GroupServices>): Promise<void> {
   const { trx, store, shape, services, id } = operation;
   const row = await store.find(trx, { shape, id, columns: ['kind'] });
+  await services.smartGroups.assertUnused(trx, { id });
   if (row === undefined || !(await store.remove(trx, { shape, id }))) {
     throw notFound(`device_groups ${id}`);
   }

@@ -190,14 +190,41 @@ interface Shown {
   relationships: { device: { data: { id: number } } };
 }
 
+const NO_ITEM =
+  'name the item ({"type": "profiles", "id": …}) and a target, or an assignment to be deleted';
+
 describe('the preview of an assignment', () => {
+  it('takes the document that creates the assignment', async () => {
+    const { device, id } = await assigned();
+    const other = await addProfile(app);
+    const document = (profile: number) => ({
+      data: {
+        type: 'assignments',
+        attributes: { mode: 'include', priority: 3 },
+        relationships: {
+          item: { data: { type: 'profiles', id: profile } },
+          target: { data: { type: 'devices', id: device.id } },
+        },
+      },
+    });
+    const gains = async (profile: number) => {
+      const { status, body } = await viewer.post('/assignments/preview', document(profile));
+      return [status, body.data.attributes.gain];
+    };
+    expect(await gains(other.id)).toEqual([200, 1]);
+    expect(await gains(id)).toEqual([200, 0]);
+    const wrong = { ...document(id).data, relationships: { item: { data: null } } };
+    const { status, body } = await viewer.post('/assignments/preview', { data: wrong });
+    expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/attributes/item']);
+  });
+
   it('names the fault of a body that is no draft and no deletion', async () => {
     const item = { type: 'profiles', id: (await addProfile(app)).id };
     const preview = async (body: object) => {
       const { status, body: answer } = await viewer.post('/assignments/preview', body);
       return [status, answer.errors?.[0].detail];
     };
-    expect(await preview({})).toEqual([422, 'name an item, or an assignment to be deleted']);
+    expect(await preview({})).toEqual([422, NO_ITEM]);
     expect(await preview({ item })).toEqual([
       422,
       'name a target, or set all_devices to true: one of the two',

@@ -124,14 +124,14 @@ describe('a rollout is refused', () => {
     expect([again.status, again.body.errors[0].detail]).toEqual([
       409,
       `rollout ${id} of profile ${profileId} is running: let it finish, or roll it back ` +
-        `(POST /rollouts/${id}/…)`,
+        `(POST /api/v1/rollouts/${id}/rollback)`,
     ]);
     await api.post(`/rollouts/${id}/halt`);
     const halted = await api.post('/rollouts', rolloutDocument(profileId));
     expect([halted.status, halted.body.errors[0].detail]).toEqual([
       409,
       `rollout ${id} of profile ${profileId} is halted: resume it or roll it back ` +
-        `(POST /rollouts/${id}/…)`,
+        `(POST /api/v1/rollouts/${id}/rollback)`,
     ]);
     const two = [rolloutDocument(profileId), rolloutDocument(profileId)];
     await api.post(`/rollouts/${id}/rollback`);
