@@ -79,6 +79,8 @@ export interface ErrorDetail {
   source?: ErrorSource | undefined;
   /** Only where it differs from the error's own code: one request can fail in several ways. */
   code?: ErrorCode | undefined;
+  /** For programs: what the detail says in words. */
+  meta?: Record<string, unknown> | undefined;
 }
 
 export interface AppErrorOptions {

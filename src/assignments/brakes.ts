@@ -25,7 +25,7 @@ export class Brakes {
   }
 
   /**
-   * AppError 409 `confirmation_required`, unless `confirm` is at least the number of devices that this
+   * AppError 409 `confirmation_required`, whose `meta` has the number and the effect on each item, unless `confirm` is at least the number of devices that this
    * transaction changes. Call it at the end of the transaction.
    */
   async check(trx: Transaction, confirm = 0): Promise<void> {
@@ -40,7 +40,8 @@ export class Brakes {
     const detail =
       `${faults.join('; ')}. If that is meant, repeat the request with "meta": {"confirm": ${most}} ` +
       `in its document, or with ?confirm=${most}`;
-    throw new AppError('confirmation_required', 409, detail);
+    const meta = { confirm: most, items: effect.items };
+    throw new AppError('confirmation_required', 409, detail, { details: [{ detail, meta }] });
   }
 
   #gainFault({ gaining, items }: Effect, confirm: number): string[] {

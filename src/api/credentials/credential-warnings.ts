@@ -240,8 +240,8 @@ function profileWarnings({ id, ...pause }: PausedProfile): CredentialWarning[] {
 
 function haltedWarning({ id, profile_id, version, reason }: HaltedRollout): CredentialWarning {
   const detail =
-    `The rollout ${id} of version ${version} of profile ${profile_id} has halted: ${reason}. POST ` +
-    `/api/v1/rollouts/${id}/resume goes on, /rollback brings the former version back.`;
+    `The rollout ${id} of version ${version} of profile ${profile_id} has halted: ${String(reason).replace(/\.$/, '')}. POST ` +
+    `/api/v1/rollouts/${id}/resume goes on, /api/v1/rollouts/${id}/rollback brings the former version back.`;
   return { code: 'rollout_halted', detail };
 }
 

@@ -138,7 +138,7 @@ async function settle(
     const detail =
       `The version is stored, and no device gets it yet: ${error.message}, with the same file; or ` +
       'roll it out (POST /api/v1/rollouts)';
-    return { unconfirmed: { detail } };
+    return { unconfirmed: { detail, ...error.details[0]?.meta } };
   }
 }
 

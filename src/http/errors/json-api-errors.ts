@@ -73,6 +73,7 @@ function describe(error: AppError, fault: ErrorDetail, requestId: string) {
     title: titleOf(code),
     detail: error.status < 500 || EXPLAINED.has(code) ? fault.detail : undefined,
     source: fault.source,
+    meta: fault.meta,
   };
 }
 

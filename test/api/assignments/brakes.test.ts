@@ -55,6 +55,7 @@ describe('an assignment that many devices would gain', () => {
             `6 devices would get ${identifier}, or another version (more than CONFIRM_ABOVE, 5). ` +
             'If that is meant, repeat the request with "meta": {"confirm": 6} in its document, or ' +
             'with ?confirm=6',
+          meta: { confirm: 6, items: [{ profile_id: id, identifier, gains: 6, losses: 0 }] },
         },
       ],
     ]);

@@ -37,6 +37,12 @@ export function errorSchemas(): Record<string, Schema> {
           },
           additionalProperties: false,
         },
+        meta: {
+          type: 'object',
+          description:
+            'Of `confirmation_required`: the number to `confirm`, and in `items` the `gains` and `losses` of each ' +
+            'profile.',
+        },
       },
       required: ['id', 'status', 'code', 'title'],
       additionalProperties: false,
