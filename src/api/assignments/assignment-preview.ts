@@ -24,7 +24,7 @@ const PREVIEW = {
   type: 'assignment_previews',
   onlyId: 1,
   attributes: z.strictObject({
-    gain: count.describe('Devices that would get the item.'),
+    gain: count.describe('Devices that it would be assigned to, also those of `unable`.'),
     lose: count.describe('Devices from which it would be removed.'),
     unable: z
       .array(z.strictObject({ reason_code: z.string(), count }))
