@@ -2,7 +2,8 @@
 // those that start programs or walk every path; at the end one of them would keep one worker alone.
 const { default: Sequencer } = require('@jest/test-sequencer');
 
-const SLOW = /\/test\/(e2e\/|conformance|cli\/keys|lab-mode|contract\.|db\/embedded\/)/;
+const SLOW =
+  /\/test\/(e2e\/|conformance|cli\/keys|lab-mode|contract\.|embedded-postgres\/|assignments\/(slice|rollouts))/;
 
 module.exports = class SlowFirst extends Sequencer {
   sort(tests) {
