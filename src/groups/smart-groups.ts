@@ -1,5 +1,5 @@
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { findReferences } from '../db/groups/group-references.js';
+import { findMissing, findReferences } from '../db/groups/group-references.js';
 import { lockRules, refreshState, storedRules } from '../db/groups/smart-group-state.js';
 import { AppError, validationError } from '../errors.js';
 import type { JobQueue } from '../jobs/job-queue.js';
@@ -41,9 +41,10 @@ export class SmartGroups {
     return { rule_facts: facts, rule_number: number, ...unread };
   }
 
-  /** After the rule of a group was stored. AppError 422 if it leads to itself. */
+  /** After the rule of a group was stored. AppError 422 if it leads to itself, or to no group. */
   async saved(trx: Transaction, { id, number }: { id: number; number: number }): Promise<void> {
     await this.changed(trx);
+    await this.#assertFound(trx, id);
     const key = `${EVALUATE_GROUP.name}:${id}`;
     await this.#deps.jobs.add(trx, EVALUATE_GROUP, { id, number }, { key });
   }
@@ -71,6 +72,14 @@ export class SmartGroups {
     if (user === undefined) return;
     const detail = `the rule of smart group ${user.name} (${user.id}) looks into the group: change it first`;
     throw new AppError('in_use', 409, detail);
+  }
+
+  async #assertFound(trx: Transaction, id: number): Promise<void> {
+    const [stored] = await storedRules(trx, id);
+    if (stored === undefined) return;
+    const missing = await findMissing(trx, readRule(stored.rule, this.#deps.registry).nodes);
+    if (missing.length === 0) return;
+    throw ruleFaults(missing.map((group) => `there is no device group ${group}`));
   }
 
   async #readAll(trx: Transaction): Promise<NamedRule[]> {

@@ -150,6 +150,22 @@ describe('the rule of a smart group', () => {
     ]);
   });
 
+  it('may name only groups that exist, by their ids', async () => {
+    const isIn = {
+      name: 'device_groups',
+      op: 'any',
+      val: { name: 'id', op: 'in', val: [987_654, 987_655] },
+    };
+    expect(await faultsOf([{ not: isIn }, inGroup(987_656)])).toEqual([
+      422,
+      [
+        'there is no device group 987654',
+        'there is no device group 987655',
+        'there is no device group 987656',
+      ],
+    ]);
+  });
+
   it('must not lead to itself, by ids or by names', async () => {
     const a = await create('A', [{ name: 'model', op: 'eq', val: 'x' }]);
     const b = await create('B', [inGroup(a)]);

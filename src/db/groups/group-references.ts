@@ -44,3 +44,32 @@ function lookups(node: FilterNode): FilterNode[] {
       return [];
   }
 }
+
+/** The ids of groups that the rule names and that do not exist. */
+export async function findMissing(
+  trx: Knex.Transaction,
+  nodes: readonly FilterNode[],
+): Promise<number[]> {
+  const ids = nodes.flatMap(lookups).flatMap(idsIn);
+  if (ids.length === 0) return [];
+  const text = `select i.id from unnest(?::bigint[]) as i (id)
+    where not exists (select from device_groups g where g.id = i.id) order by i.id`;
+  const rows = await runPrepared<{ id: number }>(trx, { text, bindings: [ids] });
+  return rows.map(({ id }) => id);
+}
+
+function idsIn(node: FilterNode): number[] {
+  switch (node.kind) {
+    case 'and':
+    case 'or':
+      return node.nodes.flatMap(idsIn);
+    case 'not':
+      return idsIn(node.node);
+    case 'compare':
+      return node.column.name === 'id' && node.op === 'eq' ? [Number(node.value)] : [];
+    case 'in':
+      return node.column.name === 'id' ? node.values.map(Number) : [];
+    default:
+      return [];
+  }
+}

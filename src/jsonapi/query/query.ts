@@ -108,7 +108,9 @@ export function parseDeleteQuery(
   { deleteFlags }: ResourceDefinition,
 ): Set<string> {
   const flags = new Set<string>();
-  readParameters(params, flagReaders(flags, deleteFlags), Object.keys(deleteFlags ?? {}));
+  // `confirm` is read before, of every write.
+  const known = [...Object.keys(deleteFlags ?? {}), 'confirm'];
+  readParameters(params, flagReaders(flags, deleteFlags), known);
   return flags;
 }
 
