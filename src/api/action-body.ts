@@ -46,7 +46,10 @@ export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown):
   return { value: accepted(read, faults), isFlat };
 }
 
-/** The attributes, and the `data` of these relationships; the attributes alone where either has another form. */
+/**
+ * The attributes, and the `data` of these relationships; the attributes alone where either has another
+ * form.
+ */
 function withRelationships(
   { attributes, relationships }: z.infer<typeof ANY_DOCUMENT>['data'],
   names: readonly string[] = [],

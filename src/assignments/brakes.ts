@@ -25,8 +25,9 @@ export class Brakes {
   }
 
   /**
-   * AppError 409 `confirmation_required`, whose `meta` has the number and the effect on each item, unless `confirm` is at least the number of devices that this
-   * transaction changes. Call it at the end of the transaction.
+   * AppError 409 `confirmation_required`, whose `meta` has the number and the effect on each item, unless
+   * `confirm` is at least the number of devices that this transaction changes. Call it at the end of the
+   * transaction.
    */
   async check(trx: Transaction, confirm = 0): Promise<void> {
     const effect = await readEffect(trx);

@@ -43,14 +43,18 @@ export class SmartGroups {
 
   /** After the rule of a group was stored. AppError 422 if it leads to itself, or to no group. */
   async saved(trx: Transaction, { id, number }: { id: number; number: number }): Promise<void> {
-    await this.changed(trx);
-    await this.#assertFound(trx, id);
+    const rules = await this.#refresh(trx);
+    await assertFound(trx, rules.find((rule) => rule.id === id)?.nodes ?? []);
     const key = `${EVALUATE_GROUP.name}:${id}`;
     await this.#deps.jobs.add(trx, EVALUATE_GROUP, { id, number }, { key });
   }
 
   /** After rules were stored or deleted, or a group was renamed. AppError 422 as `saved`. */
   async changed(trx: Transaction): Promise<void> {
+    await this.#refresh(trx);
+  }
+
+  async #refresh(trx: Transaction): Promise<NamedRule[]> {
     await lockRules(trx);
     const rules = await this.#readAll(trx);
     if (rules.length > MOST_SMART_GROUPS) {
@@ -60,6 +64,7 @@ export class SmartGroups {
     await assertEnds(trx, rules);
     const hours = rules.flatMap(({ shortestHours }) => shortestHours ?? []);
     await refreshState(trx, hours.length > 0 ? Math.min(...hours) : null);
+    return rules;
   }
 
   /** Before a group is deleted. AppError 409 naming a rule that looks into it. */
@@ -72,14 +77,6 @@ export class SmartGroups {
     if (user === undefined) return;
     const detail = `the rule of smart group ${user.name} (${user.id}) looks into the group: change it first`;
     throw new AppError('in_use', 409, detail);
-  }
-
-  async #assertFound(trx: Transaction, id: number): Promise<void> {
-    const [stored] = await storedRules(trx, id);
-    if (stored === undefined) return;
-    const missing = await findMissing(trx, readRule(stored.rule, this.#deps.registry).nodes);
-    if (missing.length === 0) return;
-    throw ruleFaults(missing.map((group) => `there is no device group ${group}`));
   }
 
   async #readAll(trx: Transaction): Promise<NamedRule[]> {
@@ -96,6 +93,11 @@ export class SmartGroups {
 }
 
 type NamedRule = Rule & { id: number; name: string };
+
+async function assertFound(trx: Transaction, nodes: Rule['nodes']): Promise<void> {
+  const missing = await findMissing(trx, nodes);
+  if (missing.length > 0) throw ruleFaults(missing.map((id) => `there is no device group ${id}`));
+}
 
 async function assertEnds(trx: Transaction, rules: NamedRule[]): Promise<void> {
   const fault = faultOfGraph(await findReferences(trx, rules));

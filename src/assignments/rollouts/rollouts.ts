@@ -113,7 +113,9 @@ function requireVersion(place: {
 
 function openRollout({ id, state }: Pick<Rollout, 'id' | 'state'>, profileId: number): AppError {
   const next = state === 'halted' ? 'resume it or roll it back' : 'let it finish, or roll it back';
-  const detail = `rollout ${id} of profile ${profileId} is ${state}: ${next} (POST /api/v1/rollouts/${id}/rollback)`;
+  const detail =
+    `rollout ${id} of profile ${profileId} is ${state}: ${next} ` +
+    `(POST /api/v1/rollouts/${id}/rollback)`;
   return new AppError('conflict', 409, detail, ITEM);
 }
 

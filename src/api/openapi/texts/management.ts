@@ -180,7 +180,7 @@ export const MANAGEMENT_TEXTS = {
       'Whether its strings are rendered for each device; false of what was uploaded earlier.',
     platforms:
       'The platforms that some payload is for by the schema of Apple: `from` which version of the system, and ' +
-      '`is_supervised` where a payload needs supervision; null: any device.',
+      '`is_supervised` where a payload needs supervision; null: all devices.',
     is_for_user:
       'Whether the file has `PayloadScope` User: Macs and Shared iPads get it for each user.',
     uploaded_by: 'Name of the token that uploaded it.',
@@ -189,7 +189,7 @@ export const MANAGEMENT_TEXTS = {
   enrollment_links: {
     name: 'For people.',
     description: 'For people.',
-    max_uses: 'How many devices may enroll by it; null: any number.',
+    max_uses: 'How many devices may enroll by it; null: no limit.',
     uses: 'How many identities it has yielded.',
     expires_at: 'Until when it works.',
     is_disabled: 'Whether it is switched off.',
