@@ -28,6 +28,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],
   'db/groups': ['jsonapi', 'db/connection', 'db/store'],
+  'db/diagnosis': [],
   'db/processes': ['db/connection', 'db/jobs'],
   'embedded-postgres': ['db/connection'],
   http: ['jsonapi'],
@@ -70,6 +71,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['db/pki'],
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
+  diagnosis: ['db/connection', 'db/diagnosis'],
   resources: ['jsonapi', 'assignments', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],
   api: [
     ...[
@@ -85,6 +87,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       'jobs',
       'enroll',
       'groups',
+      'diagnosis',
       'assignments',
     ],
     ...['db/connection', 'db/admin', 'db/assignments', 'db/dep', 'db/devices', 'db/enroll'],

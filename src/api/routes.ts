@@ -34,6 +34,7 @@ import { type DepTokenDeps, depTokenRoutes } from './dep/dep-token.js';
 import { type DeviceActionDeps, deviceActionRoutes } from './devices/device-actions.js';
 import { type DevicePushDeps, devicePushRoutes } from './devices/device-push.js';
 import { type DeviceSecretDeps, deviceSecretRoutes } from './devices/device-secrets.js';
+import { type DiagnosisRouteDeps, diagnosisRoutes } from './devices/diagnosis.js';
 import {
   type EnrollmentApprovalDeps,
   enrollmentApprovalRoutes,
@@ -54,6 +55,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DeviceActionDeps &
   DevicePushDeps &
   DeviceSecretDeps &
+  DiagnosisRouteDeps &
   ConfigurationDeps &
   FileVaultProfileDeps &
   AuthorityRotationDeps &
@@ -96,6 +98,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...commandTypeRoutes(deps),
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
+    ...diagnosisRoutes(deps),
     ...enrollmentApprovalRoutes(deps),
     ...groupPreviewRoutes(deps),
     ...configurationRoutes(deps),

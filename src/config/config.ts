@@ -12,6 +12,7 @@ import {
   headerName,
   interval,
   isLoopback,
+  limit,
   masterKey,
   networks,
   onOff,
@@ -102,6 +103,12 @@ export interface Config {
   readonly userAuthenticate: (typeof USER_AUTHENTICATIONS)[number];
   /** Milliseconds after which a device that waits in Setup Assistant is released in any case. */
   readonly setupTimeout: number;
+  /** Milliseconds without contact after which a device counts as silent; undefined: never. */
+  readonly silentAfter: number | undefined;
+  /** Milliseconds of NotNow after which a device counts as busy; undefined: never. */
+  readonly busyAfter: number | undefined;
+  /** Milliseconds after which the inventory of a device counts as stale; undefined: never. */
+  readonly inventoryStaleAfter: number | undefined;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -157,6 +164,9 @@ export const ENVIRONMENT = z.object({
     .enum(USER_AUTHENTICATIONS, `must be one of ${USER_AUTHENTICATIONS.join(', ')}`)
     .default('refuse'),
   SETUP_TIMEOUT: setupTimeout,
+  SILENT_AFTER: limit('7d'),
+  BUSY_AFTER: limit('3d'),
+  INVENTORY_STALE_AFTER: limit('14d'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -252,6 +262,9 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     oidc: oidcOf(env),
     userAuthenticate: env.USER_AUTHENTICATE,
     setupTimeout: env.SETUP_TIMEOUT,
+    silentAfter: env.SILENT_AFTER,
+    busyAfter: env.BUSY_AFTER,
+    inventoryStaleAfter: env.INVENTORY_STALE_AFTER,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

@@ -11,7 +11,7 @@ export function isLoopback(hostname: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/.test(hostname);
 }
 
-const UNIT_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export const port = z
   .string()
@@ -72,10 +72,22 @@ export const syncInterval = z
   .string()
   .default('15m')
   .refine(
-    (text) => text === 'off' || durationOf(text) !== undefined,
+    (text) => text === 'off' || (durationOf(text) ?? 0) >= 60_000,
     'must be off, or a time like 15m or 2h',
   )
   .transform(durationOf);
+
+/** How long something may last before it is reported. */
+export function limit(standard: string) {
+  return z
+    .string()
+    .default(standard)
+    .refine(
+      (text) => text === 'off' || durationOf(text) !== undefined,
+      'must be off, or a time like 12h or 7d',
+    )
+    .transform(durationOf);
+}
 
 export const grace = z
   .string()
@@ -140,7 +152,7 @@ function isServiceUrl(text: string): boolean {
 
 /** `30m`, `24h`, `7d`; undefined for off. */
 function durationOf(text: string): number | undefined {
-  const [, count = '', unit = ''] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
+  const [, count = '', unit = ''] = /^(\d{1,4})([smhd])$/.exec(text) ?? [];
   return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
 }
 

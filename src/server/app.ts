@@ -18,6 +18,7 @@ import { toAppError } from '../db/connection/sqlstate.js';
 import { migrationStatus } from '../db/schema/migrate.js';
 import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
+import { Diagnoses } from '../diagnosis/diagnoses.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
 import {
   createDepRouter,
@@ -221,6 +222,7 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     depDeviceActions: deps.dep.devices,
     authorityRotations: new AuthorityRotations(box),
     groupPreviews: new GroupPreviews(db),
+    diagnoses: new Diagnoses(db, config),
     requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };

@@ -79,6 +79,9 @@ with sender as (
     error_chain = l.error_chain::jsonb,
     result = l.result,
     reason = null,
+    failed_at = case when l.status in ('Error', 'CommandFormatError') then now() end,
+    not_now_since = case when l.status = 'NotNow' then coalesce(c.not_now_since, now())
+      else c.not_now_since end,
     ttl = case when l.status = 'NotNow' and c.status = 'Sent' then c.ttl + 1 else c.ttl end,
     needs_handling = l.status = 'Acknowledged' and c.request_type = any($7::text[])
   from live l

@@ -1,0 +1,93 @@
+import { type FindingRule, interval } from './finding-rule.js';
+
+/** As often as an item is tried. */
+const MOST_FAILURES = 3;
+
+/** The text of a device's error, as short as a sentence. */
+const ERROR_TEXT = `left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
+        c.error_chain -> 0 ->> 'LocalizedDescription', c.status), 200)`;
+
+/** An older failure says nothing of the device as it is. */
+const FAILURES_COUNT_FOR = `interval '30 days'`;
+
+/** What the device does with commands, profiles and questions. */
+export const WORK_RULES: FindingRule[] = [
+  {
+    code: 'not_now',
+    severity: 'attention',
+    joins: `cross join lateral (
+      select c.id, c.request_type, c.not_now_since, count(*) over () as commands
+      from commands c
+      where c.device_id = s.id and c.is_pending and c.not_now_since is not null
+      order by c.not_now_since, c.id limit 1) c`,
+    where: 's.is_enrolled',
+    from: `c.not_now_since + ${interval('busy')}`,
+    since: 'c.not_now_since',
+    facts: `'command_id', c.id, 'request_type', c.request_type, 'commands', c.commands`,
+  },
+  {
+    code: 'command_unanswered',
+    severity: 'attention',
+    joins: `cross join lateral (
+      select c.id, c.request_type, c.attempts, c.sent_at, count(*) over () as commands
+      from commands c
+      where c.device_id = s.id and c.is_pending and c.status = 'Sent'
+        and c.attempts >= ${MOST_FAILURES} and c.not_now_since is null
+      order by c.priority desc, c.id limit 1) c`,
+    where: 's.is_enrolled',
+    since: 'c.sent_at',
+    facts: `'command_id', c.id, 'request_type', c.request_type, 'attempts', c.attempts,
+      'commands', c.commands`,
+  },
+  {
+    code: 'commands_failing',
+    severity: 'attention',
+    // The last three answers for this type were errors. Items have a finding of their own.
+    joins: `cross join lateral (
+      select f.request_type, f.ids[1] as id, f.failures, f.last_at, f.first_at, ${ERROR_TEXT} as error
+      from (
+        select c.request_type, array_agg(c.id order by c.id desc) as ids, count(*) as failures,
+          max(c.failed_at) as last_at, min(c.failed_at) as first_at
+        from commands c
+        where c.device_id = s.id and c.failed_at is not null and c.device_item_id is null
+          and c.failed_at > now() - ${FAILURES_COUNT_FOR} and c.failed_at >= s.enrolled_at
+        group by c.request_type having count(*) >= ${MOST_FAILURES}
+      ) f join commands c on c.id = f.ids[1]
+      where not exists (
+        select from commands a
+        where a.device_id = s.id and a.id > f.ids[${MOST_FAILURES}]
+          and a.request_type = f.request_type and a.status = 'Acknowledged')
+      order by f.last_at desc limit 1) c`,
+    where: 's.is_enrolled',
+    until: `c.last_at + ${FAILURES_COUNT_FOR}`,
+    since: 'c.first_at',
+    facts: `'command_id', c.id, 'request_type', c.request_type, 'failures', c.failures,
+      'error', c.error, 'last_at', c.last_at`,
+  },
+  {
+    code: 'items_failed',
+    severity: 'attention',
+    joins: `cross join lateral (
+      select i.id, i.identifier, i.reason, i.changed_at, count(*) over () as items
+      from device_items i where i.device_id = s.id and i.state = 'failed'
+      order by i.changed_at, i.id limit 1) i`,
+    where: 's.is_enrolled',
+    since: 'i.changed_at',
+    facts: `'item_id', i.id, 'identifier', i.identifier, 'reason', left(i.reason, 300),
+      'items', i.items`,
+  },
+  {
+    code: 'inventory_stale',
+    severity: 'attention',
+    joins: `cross join lateral (
+      select greatest(s.enrolled_at, (
+        select c.acknowledged_at from commands c
+        where c.device_id = s.id and c.request_type = 'DeviceInformation'
+          and c.status = 'Acknowledged'
+        order by c.id desc limit 1)) as inventory_at) c`,
+    where: 's.is_enrolled',
+    from: `c.inventory_at + ${interval('stale')}`,
+    since: 'c.inventory_at',
+    facts: `'is_first', c.inventory_at = s.enrolled_at`,
+  },
+];

@@ -1,0 +1,75 @@
+import type { Config } from '../config/config.js';
+import type { Database } from '../db/connection/database.js';
+import { toAppError } from '../db/connection/sqlstate.js';
+import { type RuleLimits, SEVERITIES, type Severity } from '../db/diagnosis/finding-rule.js';
+import { findFindings } from '../db/diagnosis/findings.js';
+import type { FindingText } from './finding-text.js';
+import { textOf } from './finding-texts.js';
+
+export { SEVERITIES };
+
+/** The settings that rules depend on. */
+export type DiagnosisSettings = Pick<
+  Config,
+  'silentAfter' | 'busyAfter' | 'inventoryStaleAfter' | 'setupTimeout' | 'identityGrace'
+>;
+
+export type Health = 'ok' | 'attention' | 'stuck';
+
+export interface Finding extends FindingText {
+  code: string;
+  severity: Severity;
+  since: Date;
+}
+
+export interface Diagnosis {
+  /** Null: not enrolled, and nothing is wrong. */
+  health: Health | null;
+  /** The worst first. */
+  findings: Finding[];
+  at: Date;
+}
+
+/** Says of a device what is wrong with it and what helps, by the facts as they are now. */
+export class Diagnoses {
+  readonly #db: Database;
+  readonly #limits: RuleLimits;
+
+  constructor(db: Database, settings: DiagnosisSettings) {
+    this.#db = db;
+    this.#limits = limitsOf(settings);
+  }
+
+  /** Undefined if there is no such device. Rejects with AppError. */
+  async of(deviceId: number): Promise<Diagnosis | undefined> {
+    const found = await findFindings(this.#db.knex, deviceId, this.#limits).catch(
+      (error: unknown) => {
+        throw toAppError(error);
+      },
+    );
+    if (found === undefined) return undefined;
+    const findings = found.findings.map((row) => {
+      const { code, severity, since } = row;
+      return { code, severity, since, ...textOf(deviceId, row) };
+    });
+    const severities = findings.map(({ severity }) => severity);
+    return { health: healthOf(severities, found.is_enrolled), findings, at: found.now };
+  }
+}
+
+function healthOf(severities: Severity[], isEnrolled: boolean): Health | null {
+  if (severities.includes('stuck')) return 'stuck';
+  if (severities.includes('attention')) return 'attention';
+  return isEnrolled ? 'ok' : null;
+}
+
+export function limitsOf(settings: DiagnosisSettings): RuleLimits {
+  const { silentAfter, busyAfter, inventoryStaleAfter, setupTimeout, identityGrace } = settings;
+  return {
+    silent: silentAfter ?? null,
+    busy: busyAfter ?? null,
+    stale: inventoryStaleAfter ?? null,
+    setup: 2 * setupTimeout,
+    grace: identityGrace,
+  };
+}
