@@ -28,7 +28,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],
   'db/groups': ['jsonapi', 'db/connection', 'db/store'],
-  'db/diagnosis': [],
+  'db/diagnosis': ['db/connection'],
   'db/processes': ['db/connection', 'db/jobs'],
   'embedded-postgres': ['db/connection'],
   http: ['jsonapi'],
@@ -71,7 +71,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['db/pki'],
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
-  diagnosis: ['db/connection', 'db/diagnosis'],
+  diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
   resources: ['jsonapi', 'assignments', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],
   api: [
     ...[

@@ -3,6 +3,7 @@ import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 import { type RuleLimits, SEVERITIES, type Severity } from '../db/diagnosis/finding-rule.js';
 import { findFindings } from '../db/diagnosis/findings.js';
+import { type HealthSummary, readHealthSummary } from '../db/diagnosis/health-summary.js';
 import type { FindingText } from './finding-text.js';
 import { textOf } from './finding-texts.js';
 
@@ -54,6 +55,13 @@ export class Diagnoses {
     });
     const severities = findings.map(({ severity }) => severity);
     return { health: healthOf(severities, found.is_enrolled), findings, at: found.now };
+  }
+
+  /** Counts the devices by finding and by health, as the health worker keeps them. */
+  async summary(): Promise<HealthSummary> {
+    return await readHealthSummary(this.#db).catch((error: unknown) => {
+      throw toAppError(error);
+    });
   }
 }
 

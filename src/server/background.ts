@@ -2,6 +2,7 @@ import type { Reconciler } from '../assignments/reconciler.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
+import { HealthWorker } from '../diagnosis/health-worker.js';
 import type { MarkWorker } from '../groups/mark-worker.js';
 import { Heartbeat, type HeartbeatDeps } from '../jobs/heartbeat.js';
 import { JobRunner } from '../jobs/job-runner.js';
@@ -13,7 +14,7 @@ import type { FileCertificate } from '../pki/credentials/credential-status.js';
 import type { PushService } from '../push/push-service.js';
 
 export interface BackgroundDeps {
-  config: Pick<Config, 'role'>;
+  config: Config;
   db: Database;
   logger: Logger;
   version: string;
@@ -45,6 +46,7 @@ export function createBackground(deps: BackgroundDeps): Background {
   const pushFailure = () => push.failure;
   const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure, onBeat });
   push.onFailureChange(() => heartbeat.hurry());
+  const health = new HealthWorker({ db, logger, settings: config });
   const runner =
     role === 'web' ? undefined : new JobRunner({ db, tasks, logger, heartbeat, onFinish });
   let announced: Promise<void> | undefined;
@@ -59,13 +61,16 @@ export function createBackground(deps: BackgroundDeps): Background {
       await announce();
       push.start();
       await runner?.start();
-      if (role !== 'web') await Promise.all([groupMarks.start(), reconciler.start()]);
+      if (role !== 'web') {
+        await Promise.all([groupMarks.start(), reconciler.start(), health.start()]);
+      }
       await checkCredentialsAtStart({ db, logger, tlsFile }).catch((error: unknown) => {
         logger.warn({ err: error }, 'the credentials could not be checked');
       });
     },
     stop: async () => {
       await Promise.all([runner?.stop(), push.stop(), groupMarks.stop(), reconciler.stop()]);
+      await health.stop();
       await heartbeat.stop();
       await changes.stop();
     },

@@ -56,7 +56,7 @@ const WALK_THROUGHS: WalkThrough[] = [
     checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
   },
   { page: 'docs/configuration.md', shows: ['Example School'] },
-  { page: 'docs/diagnosis.md', shows: ['"health": "ok"', '"findings": []'] },
+  { page: 'docs/diagnosis.md', shows: ['"health": "ok"', '"findings": []', '"stuck": 0'] },
   {
     page: 'docs/enrollment.md',
     env: { REPLACE_ENROLLED: 'hold' },

@@ -25,6 +25,7 @@ const OWN_VALUES: Record<string, [string, string]> = {
   enrollment_type: [`'device'`, `'user'`],
   enrollment_method: [`'ota'`, `'profile'`],
   push_state: [`'ok'`, `'unregistered'`],
+  health: [`'ok'`, `'stuck'`],
 };
 const LINKS: Record<string, string> = {
   dep_profile_id: 'dep_profiles',

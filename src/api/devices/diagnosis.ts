@@ -10,7 +10,7 @@ import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface DiagnosisRouteDeps {
   api: ApiContext;
-  diagnoses: Pick<Diagnoses, 'of'>;
+  diagnoses: Pick<Diagnoses, 'of' | 'summary'>;
 }
 
 const time = z.string().meta({ format: 'date-time' });
@@ -84,7 +84,7 @@ export function diagnosisRoutes({ api, diagnoses }: DiagnosisRouteDeps): ApiRout
       },
     ],
   };
-  return [{ path: '/devices/{id}/diagnosis', methods: { GET } }];
+  return [{ path: '/devices/{id}/diagnosis', methods: { GET } }, summaryRoute({ api, diagnoses })];
 }
 
 function attributesOf({ health, findings, at }: Diagnosis): Record<string, unknown> {
@@ -100,4 +100,48 @@ function attributesOf({ health, findings, at }: Diagnosis): Record<string, unkno
       action,
     })),
   };
+}
+
+const count = z.int().min(0);
+
+const SUMMARY = {
+  type: 'health_summaries',
+  onlyId: 1,
+  attributes: z.strictObject({
+    health: z
+      .strictObject({ ok: count, attention: count, stuck: count })
+      .describe('Devices by health; `/devices?filter[health]=stuck` lists them.'),
+    findings: z
+      .array(z.strictObject({ code: z.string(), severity: z.enum(SEVERITIES), count }))
+      .describe('Devices by finding, the worst and most frequent first.'),
+  }),
+};
+
+function summaryRoute({ api, diagnoses }: DiagnosisRouteDeps): ApiRoute {
+  const GET: ApiOperation = {
+    operationId: 'readHealthSummary',
+    tag: 'devices',
+    role: 'viewer',
+    summary: 'Count the devices by health and by finding',
+    description: 'A finding is counted within seconds after it begins or ends.',
+    answers: [
+      {
+        status: 200,
+        description: 'The counts.',
+        content: [jsonApiContent(ownDocumentSchema(SUMMARY))],
+      },
+    ],
+    errors: [400],
+    handlers: [
+      refuseParameters,
+      async (req, res) => {
+        const { health, findings } = await diagnoses.summary();
+        const attributes = { health, findings };
+        const self = `${api.basePath}/health_summary`;
+        const document = ownDocument(SUMMARY, { id: 1, attributes, self });
+        sendAnswer(req, res, { status: 200, document });
+      },
+    ],
+  };
+  return { path: '/health_summary', methods: { GET } };
 }

@@ -58,6 +58,7 @@ with message as (
     enrollment_state = 'enrolled', is_enrolled = true, sealed_push = c.sealed_push,
     push_state = case when ${isMismatch('coalesce(c.topic, d.topic)')}
       then 'topic_mismatch' else 'ok' end,
+    health = case when c.enrollment_state = 'authenticated' then 'ok' else d.health end,
     failed_push_count = 0, last_push_result = null,
     topic = coalesce(c.topic, d.topic), cell = coalesce(c.cell, d.cell),
     awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),

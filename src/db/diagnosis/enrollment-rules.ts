@@ -1,16 +1,11 @@
 import { type FindingRule, interval } from './finding-rule.js';
 
-/** The identity that the device signs with, and its renewal. */
-const IDENTITY = `cross join lateral (
-      select i.not_after, i.created_at, r.problem, r.command_id, r.device_id is not null as is_renewing
-      from device_identities i left join identity_renewals r on r.device_id = i.device_id
-      where i.device_id = s.id and i.state = 'active'
-      order by i.changed_at desc limit 1) i`;
-const IDENTITY_FACTS = `'not_after', i.not_after, 'is_renewing', i.is_renewing,
-      'renewal_problem', left(i.problem, 300), 'command_id', i.command_id`;
-const ACCEPTED_UNTIL = `i.not_after + ${interval('grace')}`;
+const RENEWAL = 'left join identity_renewals r on r.device_id = s.id';
+const IDENTITY_FACTS = `'not_after', s.not_after, 'is_renewing', r.device_id is not null,
+      'renewal_problem', left(r.problem, 300), 'command_id', r.command_id`;
+const ACCEPTED_UNTIL = `s.not_after + ${interval('grace')}`;
 /** Renewals begin when a third of the life is left; this is when they should be done. */
-const EXPIRES_SOON = `i.not_after - least(interval '30 days', (i.not_after - i.created_at) / 6)`;
+const EXPIRES_SOON = `s.not_after - least(interval '30 days', (s.not_after - s.issued_at) / 6)`;
 
 /** How long a replacement by an unproven enrollment is shown. */
 const REPLACED_FOR = `interval '7 days'`;
@@ -71,28 +66,28 @@ export const ENROLLMENT_RULES: FindingRule[] = [
   {
     code: 'identity_expires_soon',
     severity: 'attention',
-    joins: IDENTITY,
-    where: 's.is_enrolled',
+    joins: RENEWAL,
+    where: 's.is_enrolled and s.not_after is not null',
     from: EXPIRES_SOON,
-    until: 'i.not_after',
+    until: 's.not_after',
     since: EXPIRES_SOON,
     facts: IDENTITY_FACTS,
   },
   {
     code: 'identity_expired',
     severity: 'attention',
-    joins: IDENTITY,
-    where: 's.is_enrolled',
-    from: 'i.not_after',
+    joins: RENEWAL,
+    where: 's.is_enrolled and s.not_after is not null',
+    from: 's.not_after',
     until: ACCEPTED_UNTIL,
-    since: 'i.not_after',
+    since: 's.not_after',
     facts: `${IDENTITY_FACTS}, 'accepted_until', ${ACCEPTED_UNTIL}`,
   },
   {
     code: 'identity_refused',
     severity: 'stuck',
-    joins: IDENTITY,
-    where: 's.is_enrolled',
+    joins: RENEWAL,
+    where: 's.is_enrolled and s.not_after is not null',
     from: ACCEPTED_UNTIL,
     since: ACCEPTED_UNTIL,
     facts: IDENTITY_FACTS,

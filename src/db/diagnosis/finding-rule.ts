@@ -39,8 +39,13 @@ subject as materialized (
   select d.id, d.is_enrolled, d.enrollment_state, d.enrollment_number, d.enrolled_at,
     d.authenticated_at, d.unenrolled_at, d.last_seen, d.sealed_push is not null as has_token,
     d.push_state, d.topic, d.last_push_at, d.last_push_result, d.failed_push_count,
-    d.awaiting_configuration, d.enrollment_replaced_at, d.proven_serial, d.dep_profile_id
-  from devices d where d.id = any(:devices::bigint[])
+    d.awaiting_configuration, d.enrollment_replaced_at, d.proven_serial, d.dep_profile_id,
+    i.not_after, i.created_at as issued_at
+  from devices d left join lateral (
+    select i.not_after, i.created_at from device_identities i
+    where i.device_id = d.id and i.state = 'active'
+    order by i.changed_at desc limit 1) i on true
+  where d.id = any(:devices::bigint[])
 )`;
 
 /** A number of milliseconds among the parameters, as an interval. */
@@ -48,14 +53,14 @@ export function interval(name: keyof RuleLimits): string {
   return `:${name}::double precision * interval '1 ms'`;
 }
 
-/** What a rule says of the devices of SUBJECT: now, before and later. */
-export function candidateSql(rule: FindingRule): string {
+/** What a rule says of the devices of SUBJECT: now, before and later. Facts cost further reads. */
+export function candidateSql(rule: FindingRule, withFacts: boolean): string {
   const { code, severity, joins = '', where, from = `'-infinity'`, facts = '' } = rule;
   const { until = 'null', since } = rule;
   return `
   select s.id as device_id, '${code}' as code, '${severity}' as severity,
     (${from})::timestamptz as starts_at, (${until})::timestamptz as ends_at,
-    (${since})::timestamptz as since, jsonb_build_object(${facts}) as facts
+    (${since})::timestamptz as since${withFacts ? `, jsonb_build_object(${facts}) as facts` : ''}
   from subject s ${joins}
   where ${where}`;
 }

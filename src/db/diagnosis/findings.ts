@@ -8,8 +8,11 @@ import { WORK_RULES } from './work-rules.js';
 export const RULES = [...REACH_RULES, ...WORK_RULES, ...ENROLLMENT_RULES];
 
 /** CTEs `subject` and `candidate`: what the rules say of `:devices`, now and later. */
-export const CANDIDATES = `${SUBJECT}, candidate as (${RULES.map(candidateSql).join('\n  union all')}
+export function candidatesSql({ withFacts }: { withFacts: boolean }): string {
+  const candidates = RULES.map((rule) => candidateSql(rule, withFacts));
+  return `${SUBJECT}, candidate as (${candidates.join('\n  union all')}
 )`;
+}
 
 /** Whether a candidate `c` holds now. */
 export const IS_FOUND = 'c.starts_at <= now() and (c.ends_at is null or c.ends_at > now())';
@@ -30,10 +33,11 @@ export interface FoundDevice {
 }
 
 const READ = `
-with ${CANDIDATES}
-select s.is_enrolled, now() as now, c.code, c.severity, coalesce(c.since, now()) as since, c.facts
+with ${candidatesSql({ withFacts: true })}
+select s.is_enrolled, now() as now, c.code, c.severity, coalesce(c.since, k.since, now()) as since, c.facts
 from subject s left join candidate c on c.device_id = s.id and ${IS_FOUND}
-order by c.severity = 'stuck' desc, c.severity = 'attention' desc, since, c.code`;
+left join device_findings k on k.device_id = c.device_id and k.code = c.code
+order by c.severity = 'stuck' desc, c.severity = 'attention' desc, 5, c.code`;
 
 type ReadRow = FoundRow & { is_enrolled: boolean; now: Date; code: string | null };
 

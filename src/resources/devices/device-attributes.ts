@@ -40,6 +40,8 @@ export const identity: Record<string, Attribute> = {
   platform: oneOf(PLATFORMS, { write: 'create' }),
   topic: text(),
   cell: integer({ write: 'create', min: 0, max: 63 }),
+  // By the rules of the diagnosis.
+  health: oneOf(['ok', 'attention', 'stuck'], { write: 'never', volatile: true }),
   push_state: oneOf(['ok', 'unregistered', 'bad_token', 'topic_mismatch'], { write: 'create' }),
   last_apns_id: text({ write: 'create', volatile: true }),
   last_push_result: text({ write: 'create', volatile: true }),

@@ -25,6 +25,8 @@ const IDENTITY = {
   tokenupdate_at: 'When it last sent its push token.',
   inventory_queued_at: 'When its inventory was last requested.',
   cell: 'The label `c` of its ServerURL, for proxies to route by.',
+  health:
+    'The worst of its findings (`/devices/{id}/diagnosis`), kept within seconds; null: not enrolled, and nothing is wrong.',
   enrollment_replaced_at: 'When a new enrollment last replaced a live one.',
   replaced_fingerprint_sha256: 'The certificate of the one that was replaced.',
   created_at: 'When this record was made.',
