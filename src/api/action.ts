@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
 import type { Transaction } from '../db/connection/unit-of-work.js';
-import { AppError, type ErrorCode } from '../errors.js';
+import type { ErrorCode } from '../errors.js';
 import { contextOf } from '../http/requests/request-context.js';
-import { type AuditValues, hasRole, type RequestContext, type Role } from '../jsonapi/context.js';
+import type { AuditValues, RequestContext, Role } from '../jsonapi/context.js';
 import { type Document, JSONAPI } from '../jsonapi/documents/document.js';
 import { sendAnswer } from '../jsonapi/documents/send.js';
 import type { Answer, ApiContext } from '../jsonapi/handler.js';
@@ -18,6 +18,12 @@ import {
   ownDocumentSchema,
 } from './action-document.js';
 import {
+  type ActionFlag,
+  actionParameters,
+  confirmationOf,
+  readFlags,
+} from './action-parameters.js';
+import {
   type ApiOperation,
   type ApiRoute,
   itemSchema,
@@ -26,20 +32,7 @@ import {
   type Schema,
 } from './api-route.js';
 import { auditRefusals } from './audit-refusals.js';
-import {
-  booleanParameter,
-  jsonBody,
-  pathId,
-  refuseOthers,
-  requiredJsonBody,
-} from './request-parts.js';
-
-/** A query parameter that is true or false; false where it is left out. */
-export interface ActionFlag {
-  description: string;
-  /** Needed to set it, where the role of the action is not enough. */
-  role?: Role;
-}
+import { jsonBody, pathId, refuseOthers, requiredJsonBody } from './request-parts.js';
 
 /** What the rule of an action reads. */
 export interface ActionRequest<Body, Flag extends string> {
@@ -49,6 +42,8 @@ export interface ActionRequest<Body, Flag extends string> {
   pathId(name: string, type: string): number;
   body: Body;
   flags: Record<Flag, boolean>;
+  /** Of an action that `confirms`: the number of devices that the client has confirmed. */
+  confirm: number | undefined;
   context: RequestContext;
 }
 
@@ -67,6 +62,8 @@ export interface ActionResult {
   attributes?: Record<string, unknown>;
   meta?: Record<string, unknown>;
   location?: string;
+  /** Instead of the answer: 200 with this `meta` alone, for a request that changed nothing. */
+  preview?: Record<string, unknown>;
   afterCommit?: (() => Promise<void>) | undefined;
 }
 
@@ -75,6 +72,8 @@ export interface Action<Body, Flag extends string, Prepared> {
   method: 'POST' | 'GET, POST';
   /** Below /api/v1, as the contract writes it, `{id}`s and all. */
   path: string;
+  /** The path is that of a collection which its resource lists. */
+  isBesideList?: true;
   /** Stable: client generators name their functions by it. */
   operationId: string;
   tag: string;
@@ -83,6 +82,10 @@ export interface Action<Body, Flag extends string, Prepared> {
   description: string;
   body?: ActionBody<Body>;
   flags?: Record<Flag, ActionFlag>;
+  /** It takes `meta.confirm` of a document, or `?confirm=N`. */
+  confirms?: true;
+  /** What `preview` of a result has. */
+  previews?: MetaDocument & { description: string };
   answer: {
     status: 200 | 201 | 202;
     description: string;
@@ -113,22 +116,29 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
   api: ApiContext,
   declared: Action<Body, Flag, Prepared>,
 ): ApiRoute {
-  const { method, path, operationId, body, audit } = declared;
+  const { method, path, operationId, body, audit, previews } = declared;
+  const parameters = actionParameters(declared);
   const POST: ApiOperation = {
     operationId,
     tag: declared.tag,
     role: declared.role,
     summary: declared.summary,
     description: declared.description,
-    ...(declared.flags && { parameters: flagParameters(declared.flags) }),
+    ...(parameters.length > 0 && { parameters }),
     ...(body && {
       requestBody: { required: body.isRequired === true, content: bodyContent(body) },
     }),
-    answers: [describeAnswer(declared.answer)],
+    answers: [
+      describeAnswer(declared.answer),
+      ...(previews ? [describeAnswer({ status: 200, shows: previews, ...previews })] : []),
+    ],
     errors: declared.errors ?? ERRORS,
     handlers: [
       (req, _res, next) => {
-        refuseOthers(req, Object.keys(declared.flags ?? {}));
+        refuseOthers(
+          req,
+          parameters.map(({ name }) => name),
+        );
         next();
       },
       ...(body?.isRequired ? requiredJsonBody : jsonBody),
@@ -138,18 +148,10 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
       onError: auditRefusals(api, { ...audit, codes: audit.refusals }),
     }),
   };
-  if (method === 'POST') return { path, methods: { POST } };
+  const { isBesideList } = declared;
+  if (method === 'POST') return { path, methods: { POST }, isBesideList };
   const GET = { ...POST, operationId: `${operationId}ByGet`, changesState: true };
   return { path, methods: { GET, POST } };
-}
-
-function flagParameters(flags: Record<string, ActionFlag>) {
-  return Object.entries(flags).map(([name, { description }]) => ({
-    name,
-    in: 'query' as const,
-    description,
-    schema: { type: 'boolean', default: false },
-  }));
 }
 
 function describeAnswer({ status, description, shows }: Action<never, never, never>['answer']) {
@@ -172,9 +174,10 @@ async function perform<Body, Flag extends string, Prepared>(
   const idempotency = declared.storesAnswer === false ? undefined : readIdempotency(req);
   const { targetType } = declared.audit;
   const id = declared.path.includes('{id}') ? pathId(req, 'id', targetType) : 0;
-  const { value: body, isFlat } = readBody(declared.body, req.body);
+  const { confirm, given } = confirmationOf(declared, req);
+  const { value: body, isFlat } = readBody(declared.body, given);
   const byName = (name: string, type: string) => pathId(req, name, type);
-  const request = { id, pathId: byName, body, flags, context };
+  const request = { id, pathId: byName, body, flags, confirm, context };
   const located = (error: unknown) => {
     throw isFlat ? inFlatBody(error) : error;
   };
@@ -183,6 +186,7 @@ async function perform<Body, Flag extends string, Prepared>(
   const work = async (trx: Transaction): Promise<Answer> => {
     const result = await declared.run(trx, { ...request, prepared }).catch(located);
     afterCommit = result.afterCommit;
+    if (result.preview !== undefined) return previewAnswer(api, req, result.preview);
     const document = await documentOf(api, declared.answer.shows, { trx, req, request, result });
     await writeEvent(api, trx, { declared, request, result, document });
     const { location } = result;
@@ -194,19 +198,13 @@ async function perform<Body, Flag extends string, Prepared>(
   sendAnswer(req, res, answer);
 }
 
-function readFlags<Flag extends string>(
-  flags: Record<Flag, ActionFlag> | undefined,
+function previewAnswer(
+  { basePath }: ApiContext,
   req: Request,
-  { actor }: RequestContext,
-): Record<Flag, boolean> {
-  const entries = Object.entries<ActionFlag>(flags ?? {}).map(([name, { role }]) => {
-    const isSet = booleanParameter(req, name);
-    if (isSet && role !== undefined && !hasRole(actor, role)) {
-      throw new AppError('forbidden', 403, `${name}=true needs the role ${role}`);
-    }
-    return [name, isSet];
-  });
-  return Object.fromEntries(entries);
+  meta: Record<string, unknown>,
+): Answer {
+  const self = basePath + req.path.replace(/\/$/, '');
+  return { status: 200, document: { meta, links: { self }, jsonapi: JSONAPI } };
 }
 
 interface Shown {

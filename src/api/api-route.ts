@@ -62,6 +62,8 @@ export interface ApiRoute {
   /** Of the parameters in the path that are no ids. */
   pathSchemas?: Record<string, Schema>;
   methods: Partial<Record<ApiMethod, ApiOperation>>;
+  /** The resource of this path lists itself there. */
+  isBesideList?: boolean | undefined;
 }
 
 /** Serves the routes: role first, then the handlers; HEAD, OPTIONS and 405 follow from the table. */
@@ -104,7 +106,11 @@ const acceptDocument: RequestHandler = (req, res, next) => {
 
 function refuse(route: ApiRoute): RequestHandler {
   const headers = { Allow: allowedMethods(route) };
-  return (req, res) => {
+  return (req, res, next) => {
+    if (route.isBesideList && (req.method === 'GET' || req.method === 'HEAD')) {
+      next();
+      return;
+    }
     if (req.method === 'OPTIONS') {
       res.status(204).set(headers).end();
       return;
@@ -113,7 +119,8 @@ function refuse(route: ApiRoute): RequestHandler {
   };
 }
 
-function allowedMethods({ methods }: ApiRoute): string {
+function allowedMethods({ methods, isBesideList }: ApiRoute): string {
+  if (isBesideList) return ['GET', ...Object.keys(methods), 'HEAD', 'OPTIONS'].join(', ');
   const head = methods.GET && !methods.GET.changesState ? ['HEAD'] : [];
   return [...Object.keys(methods), ...head, 'OPTIONS'].join(', ');
 }

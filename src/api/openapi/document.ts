@@ -35,6 +35,18 @@ export interface ApiDocument extends Schema {
   components: Record<string, Record<string, Schema>>;
 }
 
+/** An action may be served beside the list of its resource. */
+function mergedPaths(items: [path: string, item: Schema][]): Record<string, Schema> {
+  const paths: Record<string, Schema> = {};
+  for (const [path, item] of items) {
+    const known = paths[path] ?? {};
+    const twice = Object.keys(item).find((name) => name !== 'parameters' && name in known);
+    if (twice !== undefined) throw new Error(`${twice} of ${path} is served twice`);
+    paths[path] = { ...known, ...item };
+  }
+  return paths;
+}
+
 /** OpenAPI 3.1 of all that admins call. Throws Error when two operations share a name or path. */
 export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
   const { registry, routes, version, basePath } = sources;
@@ -50,8 +62,7 @@ export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
     ]),
   ];
   items.sort(([a], [b]) => (a < b ? -1 : 1));
-  const paths = Object.fromEntries(items);
-  if (Object.keys(paths).length !== items.length) throw new Error('a path is served twice');
+  const paths = mergedPaths(items);
   checkNames(items);
   return {
     openapi: '3.1.0',
