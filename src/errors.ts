@@ -23,6 +23,7 @@ export type ErrorCode =
   | 'in_use'
   | 'still_assigned'
   | 'no_unlock_token'
+  | 'no_eligible_device'
   | 'device_unenrolled'
   | 'user_unenrolled'
   | 'command_already_sent'

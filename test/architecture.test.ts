@@ -25,6 +25,9 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/devices': ['db/connection', 'db/dep', 'db/enroll', 'db/push'],
   'db/device-path': ['db/connection', 'db/devices', 'db/enroll', 'db/pki', 'db/push'],
   'db/assignments': ['db/connection', 'db/admin'],
+  'db/batches': [
+    ...['jsonapi', 'db/connection', 'db/store', 'db/assignments', 'db/devices', 'db/push'],
+  ],
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],
   'db/groups': ['jsonapi', 'db/connection', 'db/store'],
@@ -72,7 +75,12 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
   diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
-  resources: ['jsonapi', 'assignments', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],
+  batches: [
+    ...['crypto', 'protocol', 'commands', 'jobs', 'db/connection', 'db/batches', 'db/devices'],
+  ],
+  resources: [
+    ...['jsonapi', 'assignments', 'batches', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],
+  ],
   api: [
     ...[
       'http',
@@ -85,13 +93,14 @@ const MAY_IMPORT: Record<string, string[]> = {
       'push',
       'dep',
       'jobs',
+      'batches',
       'enroll',
       'groups',
       'diagnosis',
       'assignments',
     ],
     ...['db/connection', 'db/admin', 'db/assignments', 'db/dep', 'db/devices', 'db/enroll'],
-    ...['db/pki', 'db/processes', 'db/push'],
+    ...['db/batches', 'db/pki', 'db/processes', 'db/push'],
   ],
   lab: ['crypto', 'protocol'],
 };

@@ -12,6 +12,7 @@ import { type ItemRetryDeps, itemRetryRoutes } from './assignments/item-retries.
 import { type PauseDeps, pauseRoutes } from './assignments/pauses.js';
 import { type ProfileStatusDeps, profileStatusRoutes } from './assignments/profile-status.js';
 import { type RolloutActionDeps, rolloutRoutes } from './assignments/rollout-actions.js';
+import { type CommandBatchDeps, commandBatchRoutes } from './commands/command-batches.js';
 import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
 import {
   type AuthorityRotationDeps,
@@ -48,6 +49,7 @@ import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/file
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
 export type AdminRouteDeps = CommandTypeDeps &
+  CommandBatchDeps &
   AssignmentPreviewDeps &
   ItemRetryDeps &
   PauseDeps &
@@ -96,6 +98,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...pauseRoutes(deps),
     ...profileStatusRoutes(deps),
     ...commandTypeRoutes(deps),
+    ...commandBatchRoutes(deps),
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...diagnosisRoutes(deps),

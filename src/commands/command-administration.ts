@@ -256,7 +256,8 @@ function readCommand(command: CommandContent): { value: PlistDict; faults: Error
   return { value, faults: [...ofSecrets, ...faults.filter(isOther), ...timeFaults(command)] };
 }
 
-function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
+/** Of a command that expires in the past, or before it may be sent. */
+export function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
   if (!expiresAt || expiresAt.getTime() > Date.now()) return orderFaults({ after, expiresAt });
   const source = { pointer: '/data/attributes/expires_at' };
   return [{ detail: 'expires_at is in the past', source }];

@@ -43,6 +43,11 @@ export function isAdminOnly(requestType: string): boolean {
   return ADMIN_ONLY.has(requestType);
 }
 
+/** Whether something of the device is gone after it, or its user cannot go on. */
+export function isDestructive(requestType: string): boolean {
+  return DESTRUCTIVE.has(requestType);
+}
+
 /** Apple's commands; with a device, whether each may be queued for it and why not. */
 export function commandTypes(device?: DeviceTarget): CommandType[] {
   return requestTypes().map((requestType, index) => ({
@@ -64,7 +69,7 @@ function describe(requestType: string, id: number): CommandType {
     title,
     platforms: platforms.map(({ platform }) => platform).join(', '),
     role: isAdminOnly(requestType) ? 'admin' : 'operator',
-    is_destructive: DESTRUCTIVE.has(requestType),
+    is_destructive: isDestructive(requestType),
     requirements: platforms,
   };
 }

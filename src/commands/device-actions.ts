@@ -7,7 +7,7 @@ import type { CommandAdministration } from './command-administration.js';
 import { inventoryFacts, requireEligible } from './eligibility.js';
 import { fullInformation } from './inventory-plan.js';
 import type { JsonObject } from './present-command.js';
-import type { CommandQueue } from './queue.js';
+import type { CommandQueue, QueueOptions } from './queue.js';
 
 /** One-click actions on one device. Every method returns ids of queued commands. */
 export class DeviceActions {
@@ -18,7 +18,7 @@ export class DeviceActions {
   ) {}
 
   /** AppError 422 if the device is not eligible, 409 `no_unlock_token` if it has escrowed none. */
-  async clearPasscode(trx: Transaction, deviceId: number): Promise<number> {
+  async clearPasscode(trx: Transaction, deviceId: number, options?: QueueOptions): Promise<number> {
     const target = await this.queue.target(trx, deviceId);
     requireEligible(target, 'ClearPasscode');
     const sealed = await findCurrentSecret(trx, { deviceId, kind: 'unlock_token' });
@@ -30,7 +30,7 @@ export class DeviceActions {
       );
     }
     const UnlockToken = this.box.open(sealed, secretLabel(deviceId, 'unlock_token'));
-    const command = { requestType: 'ClearPasscode', parameters: { UnlockToken } };
+    const command = { requestType: 'ClearPasscode', parameters: { UnlockToken }, options };
     return this.queue.add(trx, deviceId, command);
   }
 

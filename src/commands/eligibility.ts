@@ -23,7 +23,8 @@ const USER = { source: { pointer: '/data/relationships/user' } };
 export const REQUEST_TYPE_POINTER = '/data/attributes/request_type';
 const REQUEST_TYPE = { source: { pointer: REQUEST_TYPE_POINTER } };
 
-const CODES: Record<TargetFault['rule'], ErrorCode> = {
+/** The code of an error, by what excludes the target. */
+export const TARGET_CODES: Record<TargetFault['rule'], ErrorCode> = {
   platform: 'unsupported_on_platform',
   channel: 'unsupported_on_platform',
   os_version: 'unsupported_on_os_version',
@@ -122,7 +123,7 @@ function describe(
   const which = isOfPlatform ? `, which device ${id} runs` : ` (device ${id})`;
   const isRemoved = rule === 'os_version' && detail.includes('removed');
   const advice = isRemoved && /OSUpdate/.test(requestType) ? `; ${FOR_UPDATES}` : '';
-  return { code: CODES[rule], detail: `${requestType} ${detail}${which}${advice}` };
+  return { code: TARGET_CODES[rule], detail: `${requestType} ${detail}${which}${advice}` };
 }
 
 /** A user enrollment is not among the facts: `enrollmentFault` has the reason. */

@@ -50,6 +50,21 @@ export function storablePayload(
   return { payload: null, shared: { sha256: sha256Of(body), body } };
 }
 
+/**
+ * The payload of a command that many devices get: the plist with zeros for the CommandUUID, or a payload that
+ * they share. Undefined for one that is sealed for each command.
+ */
+export function payloadTemplate(
+  command: Omit<CommandContent, 'uuid'>,
+  { mayShare }: { mayShare: boolean },
+): { body: string; shared?: undefined } | { body?: undefined; shared: SharedPayload } | undefined {
+  const body = bodyOf(command);
+  if (mayShare && body.length >= LEAST_SHARED && isShareable(command.parameters)) {
+    return { shared: { sha256: sha256Of(body), body } };
+  }
+  return hasSecrets(command.parameters) ? undefined : { body: body.toString() };
+}
+
 /** A command under a new CommandUUID, ready for the queue; its payload is not shared. */
 export function prepareCommand(
   box: SecretBox,

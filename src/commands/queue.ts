@@ -40,6 +40,7 @@ export interface QueueOptions {
   expiresAt?: Date | null | undefined;
   priority?: number | undefined;
   ttl?: number | undefined;
+  batchId?: number | undefined;
 }
 
 export interface QueuedCommand {
@@ -79,18 +80,14 @@ const STILL_CONNECTED_MS = 10_000;
 export class CommandQueue {
   /** Hashes of payloads that were stored lately: they are not sent to the database again. */
   readonly #stored = new LRUCache<string, true>({ max: 1000 });
-  #sharesPayloads = false;
+  /** Off until all processes are known to send shared payloads. */
+  sharesPayloads = false;
 
   /** @param wake called after each commit that made pushes due. */
   constructor(
     private readonly box: SecretBox,
     private readonly wake: () => void = () => undefined,
   ) {}
-
-  /** Off until all processes are known to send shared payloads. */
-  sharePayloads(isOn: boolean): void {
-    this.#sharesPayloads = isOn;
-  }
 
   /** The device, if commands may be queued for it: 404 when unknown, 409 once it has unenrolled. */
   async target(trx: Transaction, deviceId: number): Promise<DeviceTarget> {
@@ -143,11 +140,14 @@ export class CommandQueue {
   ): Promise<number[]> {
     const rows = requested.map(({ deviceId, command }) => this.toRow(deviceId, command));
     const ids = await insertCommands(trx, rows);
+    const ofDevices = requested.filter(({ command }) => command.userId === undefined);
+    const users = requested.flatMap(({ command }) => command.userId ?? []);
     await this.pushLater(
       trx,
-      requested.map(({ deviceId }) => deviceId),
+      ofDevices.map(({ deviceId }) => deviceId),
       push,
     );
+    await this.pushUsersLater(trx, users, push);
     return ids;
   }
 
@@ -266,7 +266,7 @@ export class CommandQueue {
       ...storablePayload(
         this.box,
         { uuid, requestType, parameters },
-        { mayShare: this.#sharesPayloads },
+        { mayShare: this.sharesPayloads },
       ),
       device_user_id: userId ?? null,
       is_forced: isForced,
@@ -274,6 +274,7 @@ export class CommandQueue {
       expires_at: options.expiresAt,
       priority: options.priority,
       ttl: options.ttl,
+      command_batch_id: options.batchId,
     };
   }
 

@@ -9,6 +9,7 @@ import {
 } from './certificates/certificate-signing-requests.js';
 import { certificates } from './certificates/certificates.js';
 import { rsaPrivateKeys } from './certificates/rsa-private-keys.js';
+import { type CommandBatchServices, commandBatches } from './commands/command-batches.js';
 import type { CommandServices } from './commands/command-operations.js';
 import { commands } from './commands/commands.js';
 import type { DepAccountServices } from './dep/dep-account-operations.js';
@@ -53,6 +54,7 @@ import type { ScepServices } from './server/scep-configuration.js';
 export type ResourceServices = CertificateServices &
   SigningRequestServices &
   CommandServices &
+  CommandBatchServices &
   CustomAttributeServices &
   DepAccountServices &
   DeviceServices &
@@ -79,6 +81,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   deviceRestrictions,
   certificateSigningRequests,
   certificates,
+  commandBatches,
   commands,
   customAttributes,
   depAccounts,

@@ -1,9 +1,6 @@
-import type { Reconciler } from '../assignments/reconciler.js';
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
-import { HealthWorker } from '../diagnosis/health-worker.js';
-import type { MarkWorker } from '../groups/mark-worker.js';
 import { Heartbeat, type HeartbeatDeps } from '../jobs/heartbeat.js';
 import { JobRunner } from '../jobs/job-runner.js';
 import type { OnFinish } from '../jobs/run-task.js';
@@ -13,6 +10,11 @@ import type { Logger } from '../logger.js';
 import type { FileCertificate } from '../pki/credentials/credential-status.js';
 import type { PushService } from '../push/push-service.js';
 
+export interface BackgroundWorker {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 export interface BackgroundDeps {
   config: Config;
   db: Database;
@@ -21,11 +23,10 @@ export interface BackgroundDeps {
   changes: ChangeFeed;
   push: PushService;
   tasks: Task[];
-  /** Evaluates the rules of smart groups, where jobs run. */
-  groupMarks: Pick<MarkWorker, 'start' | 'stop'>;
+  /** What works beside the jobs: on smart groups, assignments, health and batches. */
+  workers: readonly BackgroundWorker[];
   onFinish: OnFinish;
   onBeat: HeartbeatDeps['onBeat'];
-  reconciler: Reconciler;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile: () => FileCertificate | undefined;
 }
@@ -41,12 +42,11 @@ export interface Background {
 /** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
 export function createBackground(deps: BackgroundDeps): Background {
   const { config, db, logger, version, changes, push, tasks, onFinish, onBeat, tlsFile } = deps;
-  const { reconciler, groupMarks } = deps;
   const { role } = config;
+  const workers = role === 'web' ? [] : deps.workers;
   const pushFailure = () => push.failure;
   const heartbeat = new Heartbeat({ db, role, version, logger, pushFailure, onBeat });
   push.onFailureChange(() => heartbeat.hurry());
-  const health = new HealthWorker({ db, logger, settings: config });
   const runner =
     role === 'web' ? undefined : new JobRunner({ db, tasks, logger, heartbeat, onFinish });
   let announced: Promise<void> | undefined;
@@ -61,16 +61,13 @@ export function createBackground(deps: BackgroundDeps): Background {
       await announce();
       push.start();
       await runner?.start();
-      if (role !== 'web') {
-        await Promise.all([groupMarks.start(), reconciler.start(), health.start()]);
-      }
+      await Promise.all(workers.map((worker) => worker.start()));
       await checkCredentialsAtStart({ db, logger, tlsFile }).catch((error: unknown) => {
         logger.warn({ err: error }, 'the credentials could not be checked');
       });
     },
     stop: async () => {
-      await Promise.all([runner?.stop(), push.stop(), groupMarks.stop(), reconciler.stop()]);
-      await health.stop();
+      await Promise.all([runner, push, ...workers].map((worker) => worker?.stop()));
       await heartbeat.stop();
       await changes.stop();
     },

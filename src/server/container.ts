@@ -1,8 +1,9 @@
 import type { Express } from 'express';
 import { LRUCache } from 'lru-cache';
 import { version } from '../../package.json';
-import { createRolloutTask } from '../assignments/rollouts/rollout-task.js';
 import { TokenVerifier } from '../auth/token-verifier.js';
+import { BatchExpansion } from '../batches/batch-expansion.js';
+import { BatchWorker } from '../batches/batch-worker.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
 import { HANDLED_TYPES } from '../commands/registry.js';
@@ -15,19 +16,16 @@ import { CheckIns } from '../db/device-path/check-ins.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
 import { ReportExchange } from '../db/device-path/report-exchange.js';
 import { createDepServices } from '../dep/dep-services.js';
+import { HealthWorker } from '../diagnosis/health-worker.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
-import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
 import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
-import { createEvaluateTask } from '../groups/evaluate-task.js';
-import { createGroupTasks } from '../groups/group-tasks.js';
 import { LoadedRules } from '../groups/loaded-rules.js';
 import { MarkWorker } from '../groups/mark-worker.js';
 import type { BodyLimits } from '../http/bodies/body-reader.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
 import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
-import { createTasks } from '../jobs/tasks/index.js';
 import { createWarner, type Logger } from '../logger.js';
 import { createDeviceHandler } from '../mdm/handler.js';
 import type { MdmServices } from '../mdm/services.js';
@@ -43,13 +41,13 @@ import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
-import { createRearmTask, rearmTopics } from '../push/rearm-task.js';
-import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
+import { rearmTopics } from '../push/rearm-task.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
 import { createApp } from './app.js';
 import { createAssignedProfiles } from './assigned-profiles.js';
 import { createBackground } from './background.js';
+import { createBackgroundTasks } from './background-tasks.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
 import { openPushService } from './push.js';
 import { bodyReaders, identitySources } from './request-readers.js';
@@ -111,7 +109,6 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   // Trust first: an identity must not be issued before its CA is trusted.
   const reloadAuthorities = () => trust.reload().then(() => authorities.reload());
   changes.on('authorities', reloadAuthorities);
-  // The other processes learn it by the change feed.
   const reloadHere = () => {
     reloadAuthorities().catch((err: unknown) => logger.warn({ err }, 'the CAs could not be read'));
   };
@@ -129,18 +126,20 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...reportThreads(threads),
   });
   const resourceServices = createResourceServices({
-    box,
-    queue,
-    fileVaultKey,
-    publicUrl,
-    tlsUse,
+    ...{ box, queue, fileVaultKey, publicUrl, tlsUse },
     passwordCost: deps.passwordCost,
     ...resultThreads(threads),
     onAuthoritiesChange: reloadHere,
+    confirmAbove: config.confirmAbove,
+    onBatch: () => batches.wake(),
     onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
     onEndingCredential: (trx) => checkCredentialsSoon(jobs, trx),
     isLabOn: config.lab,
   });
+  const { commands } = resourceServices;
+  const actions = new DeviceActions(box, queue, commands);
+  const expansion = new BatchExpansion({ box, queue, commands, actions });
+  const batches = new BatchWorker({ db, logger, expansion });
   const warn = createWarner(logger);
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
@@ -224,7 +223,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     bodies,
     uploads,
     threads,
-    actions: new DeviceActions(box, queue, resourceServices.commands),
+    actions,
     services: resourceServices,
     oneOffProfiles,
     fileVaultKey,
@@ -246,23 +245,24 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     version,
     changes,
     push,
-    tasks: [
-      ...createTasks({ db, logger, queue, config, tlsFile }),
-      createRearmTask({ db, logger }),
-      createIdentityRenewalTask({ renewals, logger }),
-      createDeviceSetupTask({ setups }),
-      createEvaluateTask({ db, logger, rules }),
-      ...createGroupTasks({ db, logger }),
-      createRolloutTask({ db, logger }),
-      ...dep.tasks,
+    tasks: createBackgroundTasks({
+      ...{ db, logger, queue, config, tlsFile },
+      renewals,
+      setups,
+      rules,
+      dep,
+    }),
+    workers: [
+      new MarkWorker({ db, logger, rules }),
+      reconciler,
+      new HealthWorker({ db, logger, settings: config }),
+      batches,
     ],
-    groupMarks: new MarkWorker({ db, logger, rules }),
     onFinish: metrics.observeJob,
     onBeat: ({ allReadSharedPayloads, allReadSealedPayloads }) => {
-      queue.sharePayloads(allReadSharedPayloads);
+      queue.sharesPayloads = allReadSharedPayloads;
       reconciler.allow(allReadSealedPayloads);
     },
-    reconciler,
     tlsFile,
   });
   let starting = Promise.resolve();

@@ -1,5 +1,6 @@
 import { Requirements } from '../assignments/requirements.js';
 import { Rollouts } from '../assignments/rollouts/rollouts.js';
+import { CommandBatches } from '../batches/command-batches.js';
 import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
 import { renameDevice } from '../commands/rename.js';
@@ -48,6 +49,10 @@ export interface ResourceServiceDeps {
   isLabOn?: boolean;
   /** What stored ssl certificates are to this process. */
   tlsUse?: TlsUse;
+  /** Batches for more devices have to be confirmed. */
+  confirmAbove?: number;
+  /** After the commit of a batch of commands. */
+  onBatch?: () => void;
   /** Of the hashes of passwords; only tests change it. */
   passwordCost?: PasswordCost | undefined;
 }
@@ -63,8 +68,11 @@ export function createResourceServices(deps: ResourceServiceDeps) {
   const { fileVaultKey = new FileVaultKey(box) } = deps;
   const { onPushCertificate, onEndingCredential, tlsUse, passwordCost } = deps;
   const jobs = createJobQueue();
+  const { confirmAbove = 500, onBatch: wake = () => undefined } = deps;
+  const commands = new CommandAdministration(box, queue, fileVaultKey, deps.presentInThread);
   return {
-    commands: new CommandAdministration(box, queue, fileVaultKey, deps.presentInThread),
+    commands,
+    commandBatches: new CommandBatches({ box, commands, confirmAbove, wake }),
     settings: {
       rename: (trx: Transaction, input: Parameters<typeof renameDevice>[1]) =>
         renameDevice(trx, input, queue),

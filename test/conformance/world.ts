@@ -5,6 +5,7 @@ import type { ResourceDefinition } from '../../src/jsonapi/definition/definition
 import { DEFINITIONS } from '../../src/resources/index.js';
 import { createTestApi, type TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
+import { seedBatches } from './sample-batches.js';
 import { seedDepDevices } from './sample-dep-devices.js';
 import { seedAssignments, seedDeviceItems, seedRollouts } from './sample-device-items.js';
 import { seedJobs } from './sample-jobs.js';
@@ -50,6 +51,7 @@ export async function createWorld(): Promise<World> {
     if (definition.type === 'dep_devices') await seedDepDevices(api.knex, deviceId);
     else if (definition.type === 'device_items') await seedDeviceItems(api.knex, deviceId);
     else if (definition.type === 'assignments') await seedAssignments(api.knex);
+    else if (definition.type === 'command_batches') await seedBatches(api.knex);
     else if (definition.type === 'rollouts') await seedRollouts(api.knex);
     else await seed(api, definition, deviceId);
   };

@@ -71,6 +71,10 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
         'sync_owner',
         'sync_lease_until',
         'follows_public_url',
+        'failed_at',
+        'not_now_since',
+        // Only names what is sealed.
+        ...(definition.type === 'command_batches' ? ['uuid'] : []),
         ...keys,
       ];
       const expected = columns

@@ -26,6 +26,7 @@ export interface NewCommand {
   ttl?: number | undefined;
   after?: Date | null | undefined;
   expires_at?: Date | null | undefined;
+  command_batch_id?: number | undefined;
 }
 
 /** A row of `commands`; only these columns are read by name. */

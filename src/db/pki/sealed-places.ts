@@ -32,6 +32,7 @@ export const SEALED_PLACES: readonly SealedPlace[] = [
     "'device_users/' || t.device_id || '/' || t.user_key || '/push'",
   ),
   column('commands', 'payload', "'commands/' || t.uuid || '/payload'"),
+  column('command_batches', 'parameters', "'command_batches/' || t.uuid || '/parameters'"),
   column('command_payloads', 'body', "'command_payloads'"),
   column('commands', 'result', "'commands/' || t.uuid || '/result'"),
   column('unknown_reports', 'sealed_report', "'unknown_reports/' || t.device_id"),

@@ -16,21 +16,26 @@ export interface Confirmed {
 export function takeConfirmation(request: ApiRequest): Confirmed {
   const { body, query } = request;
   const given = query.getAll(PARAMETER);
+  const confirm = readConfirmation(given, body);
+  if (given.length === 0) return { request, confirm };
+  const rest = new URLSearchParams(query);
+  rest.delete(PARAMETER);
+  return { request: { ...request, query: rest }, confirm };
+}
+
+/** The same of the values of the parameter, and the body. */
+export function readConfirmation(given: readonly string[], body: unknown): number | undefined {
   if (given.length > 0) {
-    const rest = new URLSearchParams(query);
-    rest.delete(PARAMETER);
     const [value = ''] = given;
     if (given.length > 1 || !/^\d{1,9}$/.test(value)) {
       throw invalidParameter(PARAMETER, 'confirm must be one whole number of devices');
     }
-    return { request: { ...request, query: rest }, confirm: Number(value) };
+    return Number(value);
   }
   const meta = isObject(body) && isObject(body.meta) ? body.meta : {};
   const { confirm } = meta;
-  if (confirm === undefined) return { request, confirm: undefined };
-  if (typeof confirm === 'number' && Number.isSafeInteger(confirm) && confirm >= 0) {
-    return { request, confirm };
-  }
+  if (confirm === undefined) return undefined;
+  if (typeof confirm === 'number' && Number.isSafeInteger(confirm) && confirm >= 0) return confirm;
   throw invalidDocument('/meta/confirm', 'meta.confirm must be a whole number of devices');
 }
 

@@ -138,7 +138,8 @@ function fits(os: SchemaOs | undefined, target: CommandTarget, platform: Platfor
   return faultsOf(os, target, platform).length === 0;
 }
 
-function faultsOf(
+/** Every reason why the target can not take what these attributes are of. */
+export function faultsOf(
   os: SchemaOs | undefined,
   target: CommandTarget,
   platform: Platform,

@@ -35,9 +35,9 @@ export function findVariables(profile: PlistNodeDict): StringVariables[] {
   const found: StringVariables[] = [];
   visit(profile, (text, pointer, isIdentity) => {
     if (!text.includes('$')) return;
-    const names = namesIn(text);
-    const known = names.filter(isKnown);
-    const unknown = names.filter((name) => !isKnown(name));
+    const names = variablesIn(text);
+    const known = names.filter(isKnownVariable);
+    const unknown = names.filter((name) => !isKnownVariable(name));
     const hasDollar = text.includes('$$');
     if (names.length === 0 && !hasDollar) return;
     found.push({ pointer, known, unknown, hasDollar, isIdentity });
@@ -67,11 +67,13 @@ export function renderProfile(
   return rendered.set('PayloadUUID', uuid);
 }
 
-function isKnown(name: string): boolean {
+/** Whether devices may have a value for the variable. */
+export function isKnownVariable(name: string): boolean {
   return KNOWN.has(name) || ATTRIBUTE.test(name) || secretOf(name) !== undefined;
 }
 
-function namesIn(text: string): string[] {
+/** The names that a text refers to, each once. */
+export function variablesIn(text: string): string[] {
   const names = [...text.matchAll(REFERENCE)].map(([, braced, bare]) => braced ?? bare);
   return [...new Set(names.filter((name) => name !== undefined))];
 }

@@ -71,6 +71,8 @@ export const commands = defineResource<CommandServices>({
     device: { ...device, write: 'create' },
     // Of the device; without one the command is the device's own.
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
+    // That it was queued with; null: on its own.
+    batch: { kind: 'toOne', type: 'command_batches', column: 'command_batch_id', write: 'never' },
   },
   operations: {
     faults: commandFaults,

@@ -124,6 +124,16 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
   await app.settled();
   await queue('EraseDevice', { PIN });
   await device.idle();
+  const batch = { request_type: 'EraseDevice', parameters: { PIN } };
+  await adminApi(app)
+    .post('/command_batches', {
+      data: {
+        type: 'command_batches',
+        attributes: batch,
+        relationships: { devices: { data: [{ type: 'devices', id: String(deviceId) }] } },
+      },
+    })
+    .expect(202);
   const wifi = payload('com.apple.wifi.managed', { Password: say('password in a command') });
   const Payload = Buffer.from(`<plist>${String(wifi.get('Password'))}</plist>`).toString('base64');
   await queue('InstallProfile', { Payload });

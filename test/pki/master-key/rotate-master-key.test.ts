@@ -35,7 +35,7 @@ beforeAll(async () => {
   filled = await startFilledServer();
   await filled.app.halt();
   const queue = new CommandQueue(former);
-  queue.sharePayloads(true);
+  queue.sharesPayloads = true;
   const command = { requestType: 'InstallProfile', parameters: { Payload: PROFILE } };
   const requested = {
     deviceId: filled.deviceId,

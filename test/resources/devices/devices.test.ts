@@ -264,6 +264,9 @@ describe('deleting a device', () => {
       .insert({ identifier: 'x', uuid: 'x', version: 1, holds_secrets: false, is_signed: false })
       .returning('id');
     const device_group_id = group.id;
+    const [batch] = await knex('command_batches')
+      .insert({ request_type: 'ProfileList', parameters: sealed, matched: 1, created_by: 'admin' })
+      .returning('id');
     const [account] = await knex('dep_accounts').insert({}).returning('id');
     const kind = 'unlock_token';
     const rows: Record<string, object> = {
@@ -294,6 +297,7 @@ describe('deleting a device', () => {
         ...{ enrollment_number: 1, state: 'pending' },
       },
       device_reconciliations: { device_id },
+      command_batch_devices: { device_id, command_batch_id: batch.id },
       device_group_changes: { device_id, device_group_id },
       device_group_timers: { device_id, device_group_id, due_at: new Date() },
       device_group_unknown_devices: { device_id, device_group_id },

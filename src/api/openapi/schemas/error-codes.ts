@@ -25,6 +25,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   in_use: [409],
   still_assigned: [409],
   no_unlock_token: [409],
+  no_eligible_device: [422],
   device_unenrolled: [409],
   user_unenrolled: [409],
   command_already_sent: [409],

@@ -72,6 +72,33 @@ export const MANAGEMENT_TEXTS = {
     error_chain: "Apple's `ErrorChain`.",
     result: "The device's answer; secret values are masked.",
   },
+  command_batches: {
+    name: 'For people.',
+    request_type: "Apple's `RequestType`.",
+    parameters: "The command's keys as they were given, with variables; secret values are masked.",
+    priority: 'Of its commands; null: 0.',
+    ttl: 'Of its commands; null: 5.',
+    after: 'No command is sent before.',
+    expires_at: 'No command is sent after.',
+    spread:
+      'Seconds over which commands and pushes are spread, in the order of the ids of devices.',
+    filter: 'The filter of its devices.',
+    state:
+      '`expanding`: commands are still being queued; `running`; `finished`: every command is final; ' +
+      '`cancelled`.',
+    targets:
+      '`matched` devices; `eligible`: get a command; `reduced`: get it without some keys, which `left_out` ' +
+      'names; `refused`: do not get it, by `code`. Each with `count` and the ids of ten `examples`. ' +
+      'Until the commands are queued, what is foreseen.',
+    counts: 'How many commands have each status.',
+    failures:
+      'The 100 most frequent errors of its commands: `status`, `error` (domain and code, or the reason), the ' +
+      '`message` of the first, `count`, and the ids of ten `commands`.',
+    created_by: 'The name of the token.',
+    created_at: 'When it was created.',
+    expanded_at: 'When all its commands were queued.',
+    finished_at: 'When the last of its commands became final.',
+  },
   profiles: {
     identifier: '`PayloadIdentifier`.',
     uuid: '`PayloadUUID`.',

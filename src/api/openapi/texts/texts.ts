@@ -9,6 +9,7 @@ const TAGS: Record<string, string> = {
   available_os_updates: 'Updates that devices have offered.',
   certificates: "The server's own certificates. Documents hold an array, even of one.",
   certificate_signing_requests: 'Requests for certificates, with the key kept here.',
+  command_batches: 'One command for many devices, and what became of it.',
   command_types: "Apple's commands: their keys, and which devices take them.",
   commands: 'Commands to devices, and their results.',
   configuration: 'Settings of which there is one each.',

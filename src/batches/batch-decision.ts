@@ -1,0 +1,49 @@
+import { commandTarget, eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
+import { platformNamed } from '../commands/inventory-plan.js';
+import type { BatchFacts } from '../db/batches/batch-targets.js';
+import { reduceParameters } from '../protocol/apple/command-reduction.js';
+import { commandAllowed } from '../protocol/apple/command-schema.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
+import type { BatchCommand } from './batch-draft.js';
+
+/** What devices of these facts get. */
+export type Decision =
+  | { refusal: string }
+  | {
+      refusal?: undefined;
+      parameters: PlistDict;
+      /** Names of keys that these devices don't know. */
+      leftOut: string[];
+      isForUsers: boolean;
+    };
+
+/** Whether the command goes to users of some platform, and never to the device itself. */
+export function mayBeForUsers(requestType: string): boolean {
+  return isForUsers(requestType, 'macOS') || isForUsers(requestType, 'iOS');
+}
+
+function isForUsers(requestType: string, platform: string | null): boolean {
+  const named = platformNamed(platform);
+  if (named === undefined) return false;
+  const on = (channel: 'device' | 'user') =>
+    commandAllowed(requestType, { platform: named, channel });
+  return !on('device') && on('user');
+}
+
+/** Decides for all devices of equal facts. */
+export function decide({ requestType, template, kind }: BatchCommand, facts: BatchFacts): Decision {
+  if (facts.enrollment_state === 'unenrolled') return { refusal: 'device_unenrolled' };
+  if (facts.enrollment_state !== 'enrolled') return { refusal: 'device_not_enrolled' };
+  const forUsers = isForUsers(requestType, facts.platform);
+  const target = { id: 0, ...facts };
+  const [fault] = eligibilityFaults(target, requestType, { isForUser: forUsers });
+  if (fault !== undefined) return { refusal: fault.code };
+  if (forUsers && facts.has_user !== true) return { refusal: 'no_user_channel' };
+  if (facts.has_unlock_token === false) return { refusal: 'no_unlock_token' };
+  if (facts.lacks_values === true) return { refusal: 'variable_has_no_value' };
+  if (kind === 'own') return { parameters: template, leftOut: [], isForUsers: forUsers };
+  const channel = forUsers ? ('user' as const) : ('device' as const);
+  const reduced = reduceParameters(requestType, template, { ...commandTarget(target), channel });
+  if (reduced.fault !== undefined) return { refusal: TARGET_CODES[reduced.fault.rule] };
+  return { parameters: reduced.value, leftOut: reduced.leftOut, isForUsers: forUsers };
+}

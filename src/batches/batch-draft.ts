@@ -1,0 +1,146 @@
+import type { CommandAdministration } from '../commands/command-administration.js';
+import { involvesSecret } from '../commands/command-secrets.js';
+import type { JsonObject } from '../commands/present-command.js';
+import type { ErrorDetail } from '../errors.js';
+import { type JsonValue, jsonToPlist } from '../protocol/apple/command-schema.js';
+import { isSecretName } from '../protocol/apple/plist-json.js';
+import type { SchemaFault } from '../protocol/apple/schema-check.js';
+import { pointerTo } from '../protocol/apple/schema-types.js';
+import { isPlistDict, type PlistDict, type PlistValue } from '../protocol/plist/plist.js';
+import {
+  DEVICE_VARIABLES,
+  isKnownVariable,
+  renderText,
+  secretOf,
+  variablesIn,
+} from '../protocol/profiles/profile-variables.js';
+
+/**
+ * How the command of one device is made. `uniform`: equal for devices of equal facts. `rendered`: with values of
+ * the device. `own`: with secrets of the device, one device at a time.
+ */
+export type BatchKind = 'uniform' | 'rendered' | 'own';
+
+/** What a batch queues for each of its devices. */
+export interface BatchCommand {
+  requestType: string;
+  /** As they were given, with variables. */
+  parameters: JsonObject;
+  /** The same as plist values; incomplete for `own`. */
+  template: PlistDict;
+  /** Names of the variables, without their dollar. */
+  variables: string[];
+  kind: BatchKind;
+}
+
+const PARAMETERS = '/data/attributes/parameters';
+const CLEAR_PASSCODE = 'ClearPasscode';
+
+/** The command of a batch. It is to be used only without faults. */
+export function readBatchCommand(
+  commands: Pick<CommandAdministration, 'faults'>,
+  { requestType, parameters }: { requestType: string; parameters: JsonObject },
+): { command: BatchCommand; faults: ErrorDetail[] } {
+  const { value: template, faults: ofSchema } = jsonToPlist(requestType, parameters);
+  const isOwn = involvesSecret(requestType) || requestType === CLEAR_PASSCODE;
+  const ofSecrets = involvesSecret(requestType) ? commands.faults({ requestType, parameters }) : [];
+  const kept = isOwn ? ofSchema.filter((fault) => !isCompletedLater(fault)) : ofSchema;
+  const known = new Set(ofSecrets.map(({ source }) => source?.pointer));
+  const variables = new Set<string>();
+  const ofVariables = variableFaults(parameters, {
+    variables,
+    pointer: PARAMETERS,
+    isSecret: false,
+  });
+  const kind = kindOf({ isOwn, hasVariables: variables.size > 0 });
+  return {
+    command: { requestType, parameters, template, variables: [...variables], kind },
+    faults: [
+      ...ofSecrets,
+      ...kept.filter(({ source }) => !known.has(source?.pointer)),
+      ...tokenFaults(requestType, parameters),
+      ...(isOwn && variables.size > 0 ? [NO_VARIABLES] : ofVariables),
+    ],
+  };
+}
+
+function kindOf({ isOwn, hasVariables }: { isOwn: boolean; hasVariables: boolean }): BatchKind {
+  if (isOwn) return 'own';
+  return hasVariables ? 'rendered' : 'uniform';
+}
+
+const NO_VARIABLES: ErrorDetail = {
+  detail:
+    'a command with secrets of its device has no variables: leave them out, or write $$ for a dollar',
+  source: { pointer: PARAMETERS },
+};
+
+/** A secret that Muster makes for each device, or has of it. */
+function isCompletedLater(fault: ErrorDetail): boolean {
+  const name = fault.source?.pointer?.split('/').at(-1) ?? '';
+  return (fault as SchemaFault).rule === 'required' && isSecretName(name);
+}
+
+/** A token unlocks one device: the batch sends each device its own. */
+function tokenFaults(requestType: string, { UnlockToken: token }: JsonObject): ErrorDetail[] {
+  if (requestType !== CLEAR_PASSCODE || token === undefined) return [];
+  const source = { pointer: `${PARAMETERS}/UnlockToken` };
+  const detail = 'leave out UnlockToken: each device gets the one that it has escrowed';
+  return [{ detail, source }];
+}
+
+interface Found {
+  /** Filled. */
+  variables: Set<string>;
+  pointer: string;
+  /** Below a key whose values are secret. */
+  isSecret: boolean;
+}
+
+function variableFaults(value: JsonValue, found: Found): ErrorDetail[] {
+  if (typeof value === 'string') return textFaults(value, found);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) =>
+    variableFaults(member, {
+      ...found,
+      pointer: pointerTo(found.pointer, name),
+      isSecret: found.isSecret || (!Array.isArray(value) && isSecretName(name)),
+    }),
+  );
+}
+
+/** In a secret a dollar is a dollar. */
+function textFaults(text: string, { variables, pointer, isSecret }: Found): ErrorDetail[] {
+  if (isSecret) return [];
+  const source = { pointer };
+  return variablesIn(text).flatMap((name) => {
+    variables.add(name);
+    if (secretOf(name) !== undefined) {
+      const detail = `$${name} is for profiles only: commands are kept with their parameters`;
+      return [{ detail, source }];
+    }
+    if (isKnownVariable(name)) return [];
+    const detail =
+      `$${name} is no variable. There are ${DEVICE_VARIABLES.map((known) => `$${known}`).join(', ')} ` +
+      'and $ATTRIBUTE_name; write $$ for a dollar';
+    return [{ detail, source }];
+  });
+}
+
+/** The parameters with the values of one device. Data, keys and secrets stay as they are. */
+export function renderParameters(
+  parameters: PlistDict,
+  values: ReadonlyMap<string, string>,
+): PlistDict {
+  const members = Object.entries(parameters).map(([name, member]) => [
+    name,
+    isSecretName(name) ? member : rendered(member as PlistValue, values),
+  ]);
+  return Object.fromEntries(members) as PlistDict;
+}
+
+function rendered(value: PlistValue, values: ReadonlyMap<string, string>): PlistValue {
+  if (typeof value === 'string') return renderText(value, values);
+  if (Array.isArray(value)) return value.map((element) => rendered(element, values));
+  return isPlistDict(value) ? renderParameters(value, values) : value;
+}

@@ -1,0 +1,154 @@
+import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import { PROFILE_VALUES } from '../assignments/profile-values-sql.js';
+import { runPrepared } from '../connection/prepared-statements.js';
+import type { Sql } from '../connection/statement-runner.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+import { ELIGIBILITY_COLUMNS, type EligibilityFacts } from '../devices/device-repository.js';
+import { newest } from '../devices/device-secrets.js';
+import { allOf, filterSql } from '../store/filter-sql.js';
+
+/** The devices that a batch is for: those named by any of the lists that also match the filter. */
+export interface TargetSelection {
+  deviceIds: readonly number[];
+  tagIds: readonly number[];
+  groupIds: readonly number[];
+  /** Of a filter of devices; none: no condition. */
+  nodes: readonly FilterNode[];
+}
+
+/** Instead of a selection: the devices, and users, whose command of another batch failed. */
+export interface FailedOf {
+  failedOf: number;
+}
+
+/** What decides whether devices get the command, and in which form. */
+export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
+  enrollment_state: string | null;
+  /** Has a user who is enrolled; null where that does not matter. */
+  has_user: boolean | null;
+  has_unlock_token: boolean | null;
+  /** Lacks a value of a variable. */
+  lacks_values: boolean | null;
+}
+
+/** Devices of equal facts. */
+export interface FactGroup extends BatchFacts {
+  count: number;
+  /** Ids of some of them. */
+  examples: number[];
+}
+
+/** Which facts matter to the command. */
+export interface FactNeeds {
+  users: boolean;
+  unlockToken: boolean;
+  variables: readonly string[];
+}
+
+const EXAMPLES = 10;
+
+/** The columns of BatchFacts. */
+export const factNames = [
+  ...['enrollment_state', ...ELIGIBILITY_COLUMNS],
+  ...['has_user', 'has_unlock_token', 'lacks_values'],
+].join(', ');
+
+/** Columns of BatchFacts for `devices as t0`, and what to join. */
+export function factSql({ users, unlockToken, variables }: FactNeeds): {
+  columns: string;
+  join: Sql;
+} {
+  const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
+  const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
+    where octet_length(k.sealed) > 0)`;
+  const values = `lateral (select t0.id as device_id) w
+    cross join (select true as is_rendered, ?::text[] as variables) v
+    cross join ${PROFILE_VALUES} x`;
+  const columns = [
+    ...['t0.id', 't0.enrollment_state', ...ELIGIBILITY_COLUMNS.map((name) => `t0.${name}`)],
+    `${users ? hasUser : 'null::boolean'} as has_user`,
+    `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
+    `${variables.length > 0 ? 'x.missing is not null' : 'null::boolean'} as lacks_values`,
+    ...(variables.length > 0 ? ['x.payload_values as values'] : []),
+  ];
+  const join =
+    variables.length > 0
+      ? { text: `cross join ${values}`, bindings: [[...variables]] }
+      : { text: '', bindings: [] };
+  return { columns: columns.join(', '), join };
+}
+
+const NAMED = `
+select unnest(?::bigint[]) union
+select device_id from device_tags where tag_id = any(?::bigint[]) union
+select device_id from device_group_devices where device_group_id = any(?::bigint[])`;
+
+function selectionSql({ deviceIds, tagIds, groupIds, nodes }: TargetSelection): Sql {
+  const isNamed = deviceIds.length + tagIds.length + groupIds.length > 0;
+  const named: Sql[] = isNamed
+    ? [{ text: `t0.id in (${NAMED})`, bindings: [[...deviceIds], [...tagIds], [...groupIds]] }]
+    : [];
+  return allOf([...named, ...nodes.map((node) => filterSql(node))]);
+}
+
+/** Tables and condition that find the targets as `t0`, and the user that a command is for. */
+function targetsSql(selection: TargetSelection | FailedOf): {
+  from: Sql;
+  where: Sql;
+  user: string;
+} {
+  if (!('failedOf' in selection)) {
+    const from = { text: 'devices as t0', bindings: [] };
+    return { from, where: selectionSql(selection), user: 'null::bigint' };
+  }
+  const from = {
+    text: `(
+  select device_id, device_user_id from commands
+  where command_batch_id = ? and status in ('Error', 'CommandFormatError', 'Expired')
+) f join devices as t0 on t0.id = f.device_id`,
+    bindings: [selection.failedOf],
+  };
+  return { from, where: { text: 'true', bindings: [] }, user: 'f.device_user_id' };
+}
+
+/** Cuts the targets into slices of so many. */
+const storedSql = (size: number) => `, stored as (
+  insert into command_batch_slices (command_batch_id, number, size, device_ids, device_user_ids)
+  select ?, number, ${size}, array_agg(id order by id, device_user_id),
+    case when count(device_user_id) > 0 then array_agg(device_user_id order by id, device_user_id) end
+  from (
+    select id, device_user_id,
+      (row_number() over (order by id, device_user_id) - 1) / ${size} as number
+    from target
+  ) numbered
+  group by number
+)`;
+
+/**
+ * Counts the targets by their facts. With a batch it also cuts them into slices, which are the work of that
+ * batch: the very devices that are counted.
+ */
+export async function countTargets(
+  trx: Transaction,
+  selection: TargetSelection | FailedOf,
+  { needs, batch }: { needs: FactNeeds; batch?: { id: number; sliceSize: number } | undefined },
+): Promise<FactGroup[]> {
+  const { columns, join } = factSql(needs);
+  const { from, where, user } = targetsSql(selection);
+  return await runPrepared<FactGroup>(trx, {
+    text: `
+with target as materialized (
+  select ${columns}, ${user} as device_user_id
+  from ${from.text} ${join.text} where ${where.text}
+)${batch === undefined ? '' : storedSql(batch.sliceSize)}
+select ${factNames}, count(distinct id)::integer as count,
+  (array_agg(id order by id))[1:${EXAMPLES}] as examples
+from target group by ${factNames}`,
+    bindings: [
+      ...from.bindings,
+      ...join.bindings,
+      ...where.bindings,
+      ...(batch === undefined ? [] : [batch.id]),
+    ],
+  });
+}
