@@ -5,9 +5,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiClient } from './load/api-client.js';
+import { besidePolls } from './load/beside-polls.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed, type FleetSeed } from './load/fleet.js';
-import { type Measured, quantilesOf } from './load/measure.js';
+import { ms, quantilesOf } from './load/measure.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
 
@@ -34,7 +35,6 @@ const OF_DEVICE = `
 select from commands c join device_items i on i.command_id = c.id
 where c.device_id = $1 and i.profile_id = $2`;
 
-const ms = (value: number) => `${value < 100 ? value.toFixed(1) : Math.round(value)} ms`;
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
 interface World {
@@ -92,24 +92,6 @@ async function fanOut(world: World): Promise<void> {
   }
   const seconds = (performance.now() - startedAt) / 1000;
   say(`${DEVICES} devices x ${ITEMS} items queued in ${seconds.toFixed(1)} s`);
-}
-
-/** Idle polls alone, then for as long as `work` takes. */
-async function beside(worker: WorkerProcess, work: () => Promise<void>): Promise<void> {
-  const alone = await worker.run();
-  const found: Measured[] = [];
-  let isWorking = true;
-  const working = work().finally(() => {
-    isWorking = false;
-  });
-  while (isWorking) found.push(await worker.run());
-  await working;
-  const { p50: middle, max: worst } = quantilesOf(found.map(({ p99 }) => p99));
-  const failed = [alone, ...found].reduce((sum, { failures }) => sum + failures, 0);
-  say(
-    `${Math.round(alone.perSecond)} Idle/s p50 ${ms(alone.p50)} p99 ${ms(alone.p99)}; beside the queueing ` +
-      `p99 ${ms(middle)} (worst ${SECONDS} s: ${ms(worst)}), ${failed} failed`,
-  );
 }
 
 async function timeOf(path: (n: number) => string, { api }: World): Promise<string> {
@@ -187,7 +169,7 @@ async function run(database: BenchDatabase, seed: FleetSeed): Promise<void> {
     await database.db.pool.query('delete from commands');
     const task = { kind: 'idle-rate', to: POLLING, seconds: SECONDS, rate: RATE } as const;
     if (RATE > 0) await worker.prepare(task);
-    if (RATE > 0) await beside(worker, () => fanOut(world));
+    if (RATE > 0) say(await besidePolls(worker, () => fanOut(world)));
     else await fanOut(world);
     await lists(world);
     await oneTag(world);

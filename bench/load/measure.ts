@@ -76,3 +76,8 @@ export function quantilesOf(values: readonly number[]): Quantiles {
 function percentile(sorted: Float64Array, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
+
+/** A time for people. */
+export function ms(value: number): string {
+  return `${value < 100 ? value.toFixed(1) : Math.round(value)} ms`;
+}
