@@ -1,5 +1,5 @@
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
-import { PROFILE_VALUES } from '../assignments/profile-values-sql.js';
+import { lacksValueSql } from '../assignments/profile-values-sql.js';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Sql } from '../connection/statement-runner.js';
 import type { Transaction } from '../connection/unit-of-work.js';
@@ -53,29 +53,19 @@ export const factNames = [
   ...['has_user', 'has_unlock_token', 'lacks_values'],
 ].join(', ');
 
-/** Columns of BatchFacts for `devices as t0`, and what to join. */
-export function factSql({ users, unlockToken, variables }: FactNeeds): {
-  columns: string;
-  join: Sql;
-} {
+/** Columns of BatchFacts for `devices as t0`. */
+export function factSql({ users, unlockToken, variables }: FactNeeds): Sql {
   const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
   const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
     where octet_length(k.sealed) > 0)`;
-  const values = `lateral (select t0.id as device_id) w
-    cross join (select true as is_rendered, ?::text[] as variables) v
-    cross join ${PROFILE_VALUES} x`;
+  const lacks = lacksValueSql('t0', variables);
   const columns = [
     ...['t0.id', 't0.enrollment_state', ...ELIGIBILITY_COLUMNS.map((name) => `t0.${name}`)],
     `${users ? hasUser : 'null::boolean'} as has_user`,
     `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
-    `${variables.length > 0 ? 'x.missing is not null' : 'null::boolean'} as lacks_values`,
-    ...(variables.length > 0 ? ['x.payload_values as values'] : []),
+    `${variables.length > 0 ? lacks.text : 'null::boolean'} as lacks_values`,
   ];
-  const join =
-    variables.length > 0
-      ? { text: `cross join ${values}`, bindings: [[...variables]] }
-      : { text: '', bindings: [] };
-  return { columns: columns.join(', '), join };
+  return { text: columns.join(', '), bindings: lacks.bindings };
 }
 
 const NAMED = `
@@ -91,38 +81,38 @@ function selectionSql({ deviceIds, tagIds, groupIds, nodes }: TargetSelection): 
   return allOf([...named, ...nodes.map((node) => filterSql(node))]);
 }
 
-/** Tables and condition that find the targets as `t0`, and the user that a command is for. */
-function targetsSql(selection: TargetSelection | FailedOf): {
-  from: Sql;
-  where: Sql;
-  user: string;
-} {
+/** The targets: the facts of the device, and `device_user_id` of the user that a command is for. */
+function targetsSql(selection: TargetSelection | FailedOf, needs: FactNeeds): Sql {
+  const facts = factSql(needs);
   if (!('failedOf' in selection)) {
-    const from = { text: 'devices as t0', bindings: [] };
-    return { from, where: selectionSql(selection), user: 'null::bigint' };
+    const where = selectionSql(selection);
+    return {
+      text: `select ${facts.text}, null::bigint as device_user_id from devices t0 where ${where.text}`,
+      bindings: [...facts.bindings, ...where.bindings],
+    };
   }
-  const from = {
-    text: `(
-  select device_id, device_user_id from commands
-  where command_batch_id = ? and status in ('Error', 'CommandFormatError', 'Expired')
-) f join devices as t0 on t0.id = f.device_id`,
-    bindings: [selection.failedOf],
+  return {
+    text: `select ${facts.text}, c.device_user_id
+      from commands c join devices t0 on t0.id = c.device_id
+      where c.command_batch_id = ? and c.status in ('Error', 'CommandFormatError', 'Expired')`,
+    bindings: [...facts.bindings, selection.failedOf],
   };
-  return { from, where: { text: 'true', bindings: [] }, user: 'f.device_user_id' };
 }
 
 /** Cuts the targets into slices of so many. */
 const storedSql = (size: number) => `, stored as (
   insert into command_batch_slices (command_batch_id, number, size, device_ids, device_user_ids)
-  select ?, number, ${size}, array_agg(id order by id, device_user_id),
-    case when count(device_user_id) > 0 then array_agg(device_user_id order by id, device_user_id) end
+  select ?, number, ${size}, array_agg(id),
+    case when count(device_user_id) > 0 then array_agg(device_user_id) end
   from (
-    select id, device_user_id,
-      (row_number() over (order by id, device_user_id) - 1) / ${size} as number
-    from target
+    select id, device_user_id, (row_number() over () - 1) / ${size} as number
+    from (select id, device_user_id from target order by id, device_user_id) ordered
   ) numbered
   group by number
 )`;
+
+/** For a hundred thousand targets without a file. */
+const MEMORY = `set local work_mem = '64MB'`;
 
 /**
  * Counts the targets by their facts. With a batch it also cuts them into slices, which are the work of that
@@ -133,22 +123,18 @@ export async function countTargets(
   selection: TargetSelection | FailedOf,
   { needs, batch }: { needs: FactNeeds; batch?: { id: number; sliceSize: number } | undefined },
 ): Promise<FactGroup[]> {
-  const { columns, join } = factSql(needs);
-  const { from, where, user } = targetsSql(selection);
+  const targets = targetsSql(selection, needs);
+  // A device with several users is there several times.
+  const ids = 'failedOf' in selection ? 'array_agg(distinct id)' : 'array_agg(id)';
+  await trx.raw(MEMORY);
   return await runPrepared<FactGroup>(trx, {
     text: `
 with target as materialized (
-  select ${columns}, ${user} as device_user_id
-  from ${from.text} ${join.text} where ${where.text}
+  ${targets.text}
 )${batch === undefined ? '' : storedSql(batch.sliceSize)}
-select ${factNames}, count(distinct id)::integer as count,
-  (array_agg(id order by id))[1:${EXAMPLES}] as examples
-from target group by ${factNames}`,
-    bindings: [
-      ...from.bindings,
-      ...join.bindings,
-      ...where.bindings,
-      ...(batch === undefined ? [] : [batch.id]),
-    ],
+select ${factNames}, cardinality(ids) as count,
+  array(select id from unnest(ids) as i (id) order by id limit ${EXAMPLES}) as examples
+from (select ${factNames}, ${ids} as ids from target group by ${factNames}) counted`,
+    bindings: [...targets.bindings, ...(batch === undefined ? [] : [batch.id])],
   });
 }

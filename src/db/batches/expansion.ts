@@ -1,3 +1,4 @@
+import { PROFILE_VALUES } from '../assignments/profile-values-sql.js';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import { REQUEST_AGAIN } from '../push/push-enqueue.js';
@@ -50,14 +51,14 @@ export async function readSliceGroups(
   ids: readonly number[],
   needs: FactNeeds,
 ): Promise<SliceGroup[]> {
-  const { columns, join } = factSql(needs);
+  const facts = factSql(needs);
   return await runPrepared<SliceGroup>(trx, {
     text: `
 with target as materialized (
-  select ${columns} from devices as t0 ${join.text} where t0.id = any(?::bigint[]) for key share of t0
+  select ${facts.text} from devices t0 where t0.id = any(?::bigint[]) for key share of t0
 )
 select ${factNames}, array_agg(id order by id) as ids from target group by ${factNames}`,
-    bindings: [...join.bindings, [...ids]],
+    bindings: [...facts.bindings, [...ids]],
   });
 }
 
@@ -69,11 +70,16 @@ export async function readSliceRows(
   ids: readonly number[],
   needs: FactNeeds,
 ): Promise<SliceRowFacts[]> {
-  const { columns, join } = factSql(needs);
+  const facts = factSql(needs);
   return await runPrepared<SliceRowFacts>(trx, {
-    text: `select ${columns} from devices as t0 ${join.text}
+    text: `
+select ${facts.text}, x.payload_values as values
+from devices t0 cross join lateral (select t0.id as device_id) w
+cross join (select cardinality(n.names) > 0 as is_rendered, n.names as variables
+  from (select ?::text[] as names) n) v
+cross join ${PROFILE_VALUES} x
 where t0.id = any(?::bigint[]) order by t0.id for key share of t0`,
-    bindings: [...join.bindings, [...ids]],
+    bindings: [...facts.bindings, [...needs.variables], [...ids]],
   });
 }
 
