@@ -56,7 +56,17 @@ const WALK_THROUGHS: WalkThrough[] = [
     checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
   },
   { page: 'docs/configuration.md', shows: ['Example School'] },
-  { page: 'docs/diagnosis.md', shows: ['"health": "ok"', '"findings": []', '"stuck": 0'] },
+  {
+    page: 'docs/diagnosis.md',
+    shows: [
+      '"health": "ok"',
+      '"findings": []',
+      '"stuck": 0',
+      'commands_failing',
+      'The device has not contacted',
+    ],
+    env: { SILENT_AFTER: '10s', BUSY_AFTER: '2s' },
+  },
   {
     page: 'docs/enrollment.md',
     env: { REPLACE_ENROLLED: 'hold' },

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
+import { BEHAVIOR_NAMES, type Behavior } from '../../lab/devices/behavior.js';
 import { Fleet, type FleetOptions } from '../../lab/fleet/fleet.js';
+import { openFleetControl } from '../../lab/fleet/fleet-control.js';
 import { isComplete } from '../../lab/fleet/fleet-state.js';
 import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
 import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
@@ -23,6 +25,10 @@ export interface SimulateOptions extends WayOptions {
   notNow: number;
   /** Payload types. */
   refusePayload?: string[];
+  /** How the devices behave at first. */
+  break?: Behavior;
+  /** Port on loopback. */
+  control?: number;
   /** Identifiers of profiles. */
   loseProfile?: string[];
   /** Devices poll when the lab of the server pushes them, not at intervals. */
@@ -67,6 +73,7 @@ async function toFleetOptions(
     notNow,
     refusedPayloads: options.refusePayload,
     profilesToLose: options.loseProfile,
+    behavior: options.break,
     forever,
     pollIntervalMs: pollInterval * 1000,
     openCourier: push ? (http) => openCourier(http, { url, signal }) : undefined,
@@ -129,15 +136,27 @@ function interruption(): AbortSignal {
 export async function simulate(options: SimulateOptions, io: SimulateIo): Promise<number> {
   const signal = io.signal ?? interruption();
   const fleet = new Fleet(await toFleetOptions(options, signal, io.out));
+  const control = await openControl(options.control, fleet, io.out);
   const stopProgress = startProgress(fleet, io.out);
   try {
     await fleet.run();
   } finally {
     stopProgress();
+    control?.close();
   }
   const snapshot = fleet.state.snapshot();
   io.out.write(`${describeSummary(snapshot)}\n`);
   return isComplete(snapshot) ? 0 : 1;
+}
+
+/** The control of the devices on loopback, if it is asked for. */
+async function openControl(port: number | undefined, fleet: Fleet, out: SimulateIo['out']) {
+  if (port === undefined) return undefined;
+  const control = await openFleetControl(port, fleet).catch((cause: Error) => {
+    throw new UsageError(`--control: ${cause.message}`);
+  });
+  out.write(`control: ${control.url}/devices\n`);
+  return control;
 }
 
 /** Adds `simulate` with its options to the program; `finish` gets the exit code. */
@@ -163,6 +182,12 @@ export function addSimulateCommand(
     .option('--ca <file>', 'certificates (PEM) to trust for https, besides the well-known ones')
     .option('--not-now <probability>', 'how often a device puts a command off', probability, 0)
     .option('--refuse-payload <type...>', 'refuse profiles with these payload types')
+    .addOption(
+      new Option('--break <behavior>', 'how the devices behave: docs/diagnosis.md').choices(
+        BEHAVIOR_NAMES,
+      ),
+    )
+    .option('--control <port>', 'change that later, by requests to this port', wholeNumber)
     .option('--lose-profile <identifier...>', 'remove these profiles by hand, once they are listed')
     .option('--push', 'ask only when pushed; the server has to run with LAB=on')
     .option('--forever', 'stay until interrupted')

@@ -1,5 +1,6 @@
 import type { PlistInput } from '../../protocol/plist/plist.js';
 import { type Application, createApplications } from './applications.js';
+import type { Behavior } from './behavior.js';
 import { createIdentity, type DeviceIdentity } from './device-identity.js';
 import type { DeviceKind, LabPlatform } from './device-models.js';
 import type { InstalledProfile } from './profiles.js';
@@ -23,6 +24,7 @@ export interface SimulatedDevice {
   readonly unlockToken: Buffer | undefined;
   /** Every Mac has one, of iPads those that are shared. */
   readonly user: SimulatedUser | undefined;
+  behavior: Behavior;
   /** Identifies a personal device to its server, once it has enrolled as one. */
   enrollmentId: string | undefined;
   /** Stays in Setup Assistant until DeviceConfigured. */
@@ -79,6 +81,8 @@ export interface SimulatedDeviceOptions {
   isShared?: boolean;
   isAwaitingConfiguration?: boolean;
   refusedPayloads?: readonly string[] | undefined;
+  /** Well when absent. */
+  behavior?: Behavior | undefined;
   profilesToLose?: readonly string[] | undefined;
 }
 
@@ -115,6 +119,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     pushMagic: random.uuid(),
     unlockToken: platform === 'iOS' ? unlockToken(random) : undefined,
     user: userOf(identity, { ...options, life }),
+    behavior: options.behavior ?? 'well',
     enrollmentId: undefined,
     isAwaitingConfiguration: options.isAwaitingConfiguration ?? false,
     deviceName,

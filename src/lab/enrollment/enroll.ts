@@ -3,6 +3,7 @@ import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
 import { requestIdentity } from '../pki/scep-client.js';
 import type { HttpClient } from '../wire/http-client.js';
+import { LabError } from '../wire/lab-error.js';
 import { MdmClient, type MdmIdentity } from '../wire/mdm-client.js';
 import {
   authenticateMessage,
@@ -103,6 +104,8 @@ async function checkIn(
   { topic, serverCapabilities }: EnrollmentProfile['mdm'],
 ): Promise<void> {
   await client.checkIn(authenticateMessage(device, topic));
+  if (device.behavior === 'half-enrolled')
+    throw new LabError('the device stops after Authenticate');
   await client.checkIn(tokenUpdateMessage(device, topic));
   const user = userWithChannel(device, { serverCapabilities });
   if (user !== undefined) await client.checkIn(userTokenUpdateMessage(device, { user, topic }));

@@ -1,5 +1,6 @@
 import { encodePem } from '../../crypto/asn1/pem.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
+import { type Behavior, changesToken } from '../devices/behavior.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import { type DeviceSession, enroll, obtainProfile } from '../enrollment/enroll.js';
 import type { EnrollmentProfile } from '../enrollment/enrollment-profile.js';
@@ -7,7 +8,7 @@ import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
 import type { KeyPool } from '../enrollment/key-pool.js';
 import type { HttpClient } from '../wire/http-client.js';
 import { UnenrolledError } from '../wire/lab-error.js';
-import { returnToServiceMessage } from '../wire/messages.js';
+import { checkOutMessage, returnToServiceMessage, tokenUpdateMessage } from '../wire/messages.js';
 import type { AnswerStatus, FleetState } from './fleet-state.js';
 import { countPostponed, poll } from './poll.js';
 
@@ -96,8 +97,8 @@ export class FleetMember {
 
   /** Resolves with the number of commands offered; failures are added to the state. */
   async poll(): Promise<number> {
-    const { session } = this;
-    if (session === undefined) return 0;
+    const { session, device } = this;
+    if (session === undefined || device.behavior === 'silent') return 0;
     try {
       const offers = await poll(session, {
         notNow: this.context.notNow,
@@ -108,6 +109,21 @@ export class FleetMember {
     } catch (error) {
       this.afterFailedPoll(error);
       return 0;
+    }
+  }
+
+  /** Behaves so from now on, and sends what a device sends by itself when that begins or ends. */
+  async behave(behavior: Behavior): Promise<void> {
+    const { device, session } = this;
+    const before = device.behavior;
+    device.behavior = behavior;
+    if (session === undefined || before === behavior) return;
+    if (behavior === 'removed') {
+      await session.mdm.checkIn(checkOutMessage(device, session.topic));
+      device.isReleased = true;
+      this.leave('released');
+    } else if (changesToken(before) || changesToken(behavior)) {
+      await session.mdm.checkIn(tokenUpdateMessage(device, session.topic));
     }
   }
 
@@ -138,9 +154,13 @@ export class FleetMember {
     state.setPostponed(this.index, countPostponed(session));
     state.setAwaiting(this.index, this.isAwaiting);
     if (!device.isErased && !device.isReleased) return;
+    this.leave(device.isErased ? 'erased' : 'released');
+  }
+
+  private leave(fate: 'erased' | 'released'): void {
     this.isGone = true;
     this.session = undefined;
-    state.setFate(this.index, device.isErased ? 'erased' : 'released');
+    this.context.state.setFate(this.index, fate);
   }
 
   /** With `forever`, a device that was refused keeps trying, as a real one does. */

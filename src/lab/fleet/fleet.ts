@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
+import type { Behavior } from '../devices/behavior.js';
 import { type LabPlatform, platformOf } from '../devices/device-models.js';
 import { Random } from '../devices/random.js';
 import {
@@ -11,6 +12,7 @@ import type { AwaitedDevice } from '../enrollment/awaited-devices.js';
 import type { EnrollmentWay } from '../enrollment/enrollment-way.js';
 import { KeyPool } from '../enrollment/key-pool.js';
 import { HttpClient } from '../wire/http-client.js';
+import type { ControlledDevice } from './fleet-control.js';
 import { type Answered, FleetMember, type MemberContext } from './fleet-member.js';
 import { FleetState } from './fleet-state.js';
 import { forEachLimited, Limiter } from './limiter.js';
@@ -27,6 +29,8 @@ export interface FleetOptions {
   isAwaitingConfiguration?: boolean;
   /** Every device refuses profiles with one of these payload types. */
   refusedPayloads?: readonly string[] | undefined;
+  /** Of every device at first; well when absent. */
+  behavior?: Behavior | undefined;
   /** The user of every device removes these profiles once, after they were listed. */
   profilesToLose?: readonly string[] | undefined;
   /** Devices to simulate first; the others have random serial numbers. */
@@ -59,6 +63,7 @@ export class Fleet {
   private readonly members: FleetMember[];
   private readonly limiter: Limiter;
   private readonly keys = new KeyPool();
+  private polling: Polling | undefined;
 
   constructor(private readonly options: FleetOptions) {
     const { devices, signal, forever, concurrency } = options;
@@ -77,16 +82,32 @@ export class Fleet {
 
   /** Resolves when every device is enrolled and has answered; with `forever` only when aborted. */
   async run(): Promise<void> {
-    let polling: Polling | undefined;
     try {
-      polling = await this.createPolling();
-      await this.enrollAndPoll(polling);
+      this.polling = await this.createPolling();
+      await this.enrollAndPoll(this.polling);
     } catch (error) {
       if (!this.options.signal.aborted) throw error;
     } finally {
-      polling?.close();
+      this.polling?.close();
       this.http.close();
     }
+  }
+
+  devices(): ControlledDevice[] {
+    return this.members.map(toControlled);
+  }
+
+  /** Of one device, or of all. Rejects with LabError when the server refuses what the device sends. */
+  async behave(behavior: Behavior, serialNumber?: string): Promise<ControlledDevice[]> {
+    const chosen = this.members.filter(
+      ({ device }) =>
+        (serialNumber ?? device.identity.serialNumber) === device.identity.serialNumber,
+    );
+    for (const member of chosen) {
+      await member.behave(behavior);
+      this.polling?.wake(member);
+    }
+    return chosen.map(toControlled);
   }
 
   private createMember(index: number, random: Random): FleetMember {
@@ -116,7 +137,7 @@ export class Fleet {
   /** Automated enrollment supervises a device, a personal account doesn't. */
   private traits(index: number): Omit<SimulatedDeviceOptions, 'platform' | 'random'> {
     const { way, asUser = false, isAwaitingConfiguration = false, awaited } = this.options;
-    const { refusedPayloads, profilesToLose } = this.options;
+    const { refusedPayloads, profilesToLose, behavior } = this.options;
     const { serialNumber, kind } = awaited?.[index] ?? {};
     return {
       isShared: asUser,
@@ -125,6 +146,7 @@ export class Fleet {
       kind,
       refusedPayloads,
       profilesToLose,
+      behavior,
       isSupervised: { ade: true, account: false, ota: undefined, profile: undefined }[way.enroll],
     };
   }
@@ -151,4 +173,9 @@ export class Fleet {
     await onReady?.();
     if (forever) await polling.pollForever();
   }
+}
+
+function toControlled({ device, isEnrolled }: FleetMember): ControlledDevice {
+  const { identity, behavior } = device;
+  return { serial_number: identity.serialNumber, behavior, is_enrolled: isEnrolled };
 }

@@ -1,5 +1,5 @@
 import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
-import type { Answer } from '../answers/answer.js';
+import { type Answer, failed } from '../answers/answer.js';
 import { executeCommand, executeUserCommand } from '../answers/commands.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { DeviceSession, UserSession } from '../enrollment/enroll.js';
@@ -87,17 +87,20 @@ interface Exchange {
   options: PollOptions;
 }
 
+/** Of a device that fails at everything. */
+const BROKEN = failed(12_021, 'The device is set to fail.');
+
 async function answerOffer(offer: Offer, exchange: Exchange): Promise<Buffer> {
   const { device, party, options } = exchange;
   const { channel, postponed } = party;
   const { commandUuid, command } = offer;
   const requestType = typeof command.RequestType === 'string' ? command.RequestType : undefined;
-  if (device.random.chance(options.notNow)) {
+  if (device.behavior === 'busy' || device.random.chance(options.notNow)) {
     postponed.add(commandUuid);
     options.onAnswer('NotNow', requestType ?? '');
     return notNowMessage(channel, commandUuid);
   }
-  const answer = await party.execute(command);
+  const answer = device.behavior === 'failing' ? BROKEN : await party.execute(command);
   postponed.delete(commandUuid);
   options.onAnswer(answer.status, requestType ?? '');
   const { platform } = device.identity;
@@ -112,6 +115,7 @@ async function answerOffers(exchange: Exchange): Promise<number> {
     const offer = readOffer(next);
     if (offer === undefined) return offers;
     offers += 1;
+    if (device.behavior === 'mute') return offers;
     const report = await answerOffer(offer, exchange);
     next = await mdm().report(report);
     if (device.isErased) return offers;

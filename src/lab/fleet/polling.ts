@@ -11,6 +11,8 @@ export interface Polling {
   prepare(member: FleetMember, profile: EnrollmentProfile): Promise<void>;
   /** Runs after the attempt to enroll, also when it failed. */
   afterEnrollment(member: FleetMember): Promise<void>;
+  /** The device polls soon. */
+  wake(member: FleetMember): void;
   /** Resolves when every command offered has its final answer, or when waiting is useless. */
   waitUntilIdle(): Promise<void>;
   /** Continues until the fleet is interrupted. */
@@ -40,6 +42,10 @@ export class TimedPolling implements Polling {
 
   async afterEnrollment(member: FleetMember): Promise<void> {
     await member.poll();
+  }
+
+  wake(): void {
+    // It asks at the end of its interval.
   }
 
   /** The server queues follow-up commands a moment after an answer, so one round must stay empty. */

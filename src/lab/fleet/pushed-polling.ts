@@ -101,7 +101,7 @@ export class PushedPolling implements Polling {
     this.wake(member);
   }
 
-  private wake(member: PushedMember): void {
+  wake(member: PushedMember): void {
     const pollState = this.pollStates.get(member);
     if (pollState === undefined) return;
     pollState.isDue = true;

@@ -49,14 +49,18 @@ export function authenticateMessage(device: SimulatedDevice, topic: string): Buf
   });
 }
 
+/** No push certificate has it. */
+const WRONG_TOPIC = 'com.apple.mgmt.External.00000000-0000-4000-8000-000000000000';
+
 export function tokenUpdateMessage(device: SimulatedDevice, topic: string): Buffer {
+  const { behavior, pushToken } = device;
   return buildPlist({
     MessageType: 'TokenUpdate',
-    Topic: topic,
+    Topic: behavior === 'wrong-topic' ? WRONG_TOPIC : topic,
     ...deviceChannel(device),
     AwaitingConfiguration: device.isAwaitingConfiguration,
     PushMagic: device.pushMagic,
-    Token: device.pushToken,
+    Token: behavior === 'bad-token' ? pushToken.subarray(0, 16) : pushToken,
     // Nobody may remove the passcode of a personal device.
     UnlockToken: device.enrollmentId === undefined ? device.unlockToken : undefined,
   });
