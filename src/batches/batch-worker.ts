@@ -26,7 +26,7 @@ const FOLDED = 20_000;
 /** Commands that are cancelled in one transaction. */
 const CANCELLED = 2_000;
 /** Between two slices, for the devices. */
-const PAUSE_MS = 10;
+const PAUSE_MS = 2;
 /** A slice that could not be queued is tried again after that. */
 const RETRY_MS = 30_000;
 

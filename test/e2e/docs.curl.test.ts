@@ -41,6 +41,18 @@ const WALK_THROUGHS: WalkThrough[] = [
   },
   { page: 'docs/automated-enrollment.md', verify: verifyAutomatedEnrollment },
   {
+    page: 'docs/batches.md',
+    shows: [
+      '"matched": 3',
+      '"eligible": 3',
+      '"state": "finished"',
+      '"Acknowledged": 3',
+      'no_eligible_device',
+      'confirmation_required',
+      '"confirm": 3',
+    ],
+  },
+  {
     page: 'docs/certificates.md',
     checks: 'grep -q "^-----BEGIN CERTIFICATE-----" "$FILES/ca.pem"\n',
   },
