@@ -22,6 +22,8 @@ export interface DiagnosisTest {
   enroll(): Promise<Enrolled>;
   /** Changes the record of a device as no message would in the time of a test. */
   set(id: number, row: object): Promise<void>;
+  /** Sets when the device was last seen, once its last contact is written, which may take a second. */
+  seenLast(one: Enrolled, at: Date): Promise<void>;
   diagnosis(id: number): Promise<{ health: string | null; findings: ShownFinding[] }>;
   codes(id: number): Promise<string[]>;
   /** Resolves once the device has these findings. */
@@ -56,6 +58,14 @@ export async function startDiagnosis(
     },
     async set(id, row) {
       await app.db.knex('devices').where({ id }).update(row);
+    },
+    async seenLast({ id, device }, at) {
+      const before = new Date();
+      await device.idle();
+      const written = () => app.db.knex('devices').where({ id }).where('last_seen', '>=', before);
+      while ((await written()).length === 0)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      await app.db.knex('devices').where({ id }).update({ last_seen: at });
     },
     async until(id, wanted) {
       for (let attempt = 0; attempt < 200; attempt += 1) {

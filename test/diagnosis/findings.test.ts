@@ -72,7 +72,8 @@ describe('the diagnosis of a device', () => {
   });
 
   it('shows the worst finding first, and that is the health', async () => {
-    await test.set(one.id, { last_seen: ago(8 * DAY_MS), push_state: 'bad_token' });
+    await test.seenLast(one, ago(8 * DAY_MS));
+    await test.set(one.id, { push_state: 'bad_token' });
     const { health, findings } = await test.diagnosis(one.id);
     expect([health, findings.map(({ code, severity }) => [code, severity])]).toEqual([
       'stuck',
@@ -127,7 +128,7 @@ describe('a push that can not reach the device', () => {
 
 describe('a device that does not answer', () => {
   it('is silent after SILENT_AFTER, until it contacts the server', async () => {
-    await test.set(one.id, { last_seen: ago(7 * DAY_MS - 60_000) });
+    await test.seenLast(one, ago(7 * DAY_MS - 60_000));
     expect(await codes()).toEqual([]);
     await test.set(one.id, { last_seen: new Date('2026-10-01T08:30:00Z') });
     await test.queue(one.id, 'DeviceInformation', { Queries: ['UDID'] });

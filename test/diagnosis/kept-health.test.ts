@@ -205,7 +205,7 @@ describe('the health of a device', () => {
   });
 
   it('changes by time alone, and back with a contact', async () => {
-    await test.set(one.id, { last_seen: ago(8 * DAY_MS) });
+    await test.seenLast(one, ago(8 * DAY_MS));
     expect([await countMarks(), await healthOf()]).toEqual([0, 'ok']);
     expect(await timesCome()).toEqual(attention('silent'));
     await one.device.idle();
@@ -245,7 +245,8 @@ async function timesCome() {
 
 describe('the work of keeping it', () => {
   it('leaves a timer for the next change by time, and no mark for a contact of a healthy device', async () => {
-    await test.set(one.id, { last_seen: new Date('2026-11-20T00:00:00Z'), topic: 'x' });
+    await test.seenLast(one, new Date('2026-11-20T00:00:00Z'));
+    await test.set(one.id, { topic: 'x' });
     await timesCome();
     const [{ due_at: due }] = await knex()('device_health');
     expect(due.toISOString()).toBe('2026-11-27T00:00:00.000Z');
@@ -255,7 +256,7 @@ describe('the work of keeping it', () => {
   });
 
   it('begins with all devices when the rules or their limits are others', async () => {
-    await test.set(one.id, { last_seen: ago(2 * DAY_MS) });
+    await test.seenLast(one, ago(2 * DAY_MS));
     await newWorker().evaluateAll();
     expect(await healthOf()).toBe('ok');
     await newWorker({ SILENT_AFTER: '1d' }).evaluateAll();
@@ -327,7 +328,8 @@ describe('the list of devices and the summary', () => {
   it('filter, sort and count by health', async () => {
     const other = await test.enroll();
     const gone = await test.enroll();
-    await test.set(other.id, { push_state: 'bad_token', last_seen: ago(8 * DAY_MS) });
+    await test.seenLast(other, ago(8 * DAY_MS));
+    await test.set(other.id, { push_state: 'bad_token' });
     await gone.device.checkOut();
     await worker.evaluateAll();
     const list = async (query: string) => {
