@@ -30,6 +30,7 @@ const ENROLLED = {
   inventory_queued_at: expect.any(Date),
   tokenupdate_at: expect.any(Date),
   push_state: 'ok',
+  health: 'ok',
   sealed_push: expect.any(Buffer),
   awaiting_configuration: false,
 };

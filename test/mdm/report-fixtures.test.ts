@@ -13,6 +13,8 @@ const PAYLOAD = buildPlist({ Command: {} });
 /** Compared by themselves. */
 const NO_INVENTORY = ['commands', 'devices'];
 
+const FAILED = ['Error', 'CommandFormatError'];
+
 let app: TestApp;
 
 beforeAll(async () => {
@@ -90,6 +92,8 @@ async function expectRows(
     queued_at: expect.any(Date),
     sent_at: expect.any(Date),
     acknowledged_at: expect.any(Date),
+    ...(status === 'NotNow' && { not_now_since: expect.any(Date) }),
+    ...(FAILED.includes(status) && { failed_at: expect.any(Date) }),
     ...(expected.errorChain && { error_chain: expected.errorChain }),
   });
   expect(await deviceFacts(expected.udid)).toEqual({ ...before.device, ...expected.device });

@@ -5,6 +5,7 @@ import type { Database } from '../../src/db/connection/database.js';
 const BACKGROUND = [
   ...['change_topics', 'device_pushes', 'server_processes', 'user_pushes'],
   ...['device_reconciliations', 'reconcile_item_marks', 'reconcile_marks'],
+  ...['device_findings', 'device_health', 'health_marks', 'health_state'],
 ];
 
 async function tables({ knex }: Database): Promise<string[]> {
@@ -25,13 +26,14 @@ async function answersHandled({ knex }: Database): Promise<void> {
   }
 }
 
-/** Every row as JSON text, bytes in hex, without times of contact and what pushes leave behind. */
+/** Every row as JSON text, bytes in hex, without times of contact, health and what pushes leave behind. */
 export async function dumpRows(db: Database): Promise<Record<string, string[]>> {
   await answersHandled(db);
   const dump: Record<string, string[]> = {};
   for (const table of await tables(db)) {
     const { rows } = await db.pool.query<{ line: string }>(
-      `select (to_jsonb(t) - 'last_seen' - 'last_push_result')::text as line from "${table}" t order by line`,
+      `select (to_jsonb(t) - '{last_seen,last_push_result,health}'::text[])::text as line
+       from "${table}" t order by line`,
     );
     dump[table] = rows.map(({ line }) => line);
   }
