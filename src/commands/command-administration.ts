@@ -68,7 +68,11 @@ export interface CommandChanges {
   status?: 'Cancelled';
 }
 
-const CANCELLED = { status: 'Cancelled', reason: 'cancelled by an administrator' };
+const cancelled = (trx: Transaction) => ({
+  status: 'Cancelled',
+  reason: 'cancelled by an administrator',
+  ended_at: trx.fn.now(),
+});
 
 const LINKAGE = '/data';
 const CONFLICT = { status: 409, pointer: LINKAGE };
@@ -148,7 +152,11 @@ export class CommandAdministration {
     const isCancelled = changes.status === 'Cancelled';
     const faults = isCancelled ? [] : orderFaults(changedTimes(command, changes));
     if (faults.length > 0) throw validationError(faults);
-    await updateCommands(trx, [id], isCancelled ? { ...changes, ...CANCELLED } : { ...changes });
+    await updateCommands(
+      trx,
+      [id],
+      isCancelled ? { ...changes, ...cancelled(trx) } : { ...changes },
+    );
     const changed = await this.locked(trx, id);
     if (!isCancelled) await this.queue.pushOwner(trx, changed, { at: changed.after });
     return changed;
@@ -187,7 +195,7 @@ export class CommandAdministration {
     const commands = await this.lockedAll(trx, commandIds);
     const own = commands.filter(({ device_id }) => device_id === deviceId);
     throwFaults(own.map(cancelFault), CONFLICT);
-    await updateCommands(trx, idsOf(own), CANCELLED);
+    await updateCommands(trx, idsOf(own), cancelled(trx));
   }
 
   requiresAdmin(requestType: string, parameters: JsonObject): boolean {

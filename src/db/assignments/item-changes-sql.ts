@@ -9,7 +9,7 @@ export const TRIED_AGAIN = `
 /** Commands that are superseded before they were sent; one that is sent meanwhile is left. */
 export const CHANGES = `
 cancelled as (
-  update commands c set status = 'Cancelled', device_item_id = null,
+  update commands c set status = 'Cancelled', ended_at = now(), device_item_id = null,
     reason = 'superseded: the assignments of the device have changed'
   from next n
   where c.id = n.command_id and n.is_unsent and c.is_pending and c.sent_at is null

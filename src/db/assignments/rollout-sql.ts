@@ -71,7 +71,7 @@ with unsent as (
     and c.is_pending and c.sent_at is null
   order by i.device_id limit :limit for update of c skip locked
 )
-update commands c set status = 'Cancelled', reason = :reason
+update commands c set status = 'Cancelled', ended_at = now(), reason = :reason
 from unsent where c.id = unsent.id
 returning unsent.device_id`;
 

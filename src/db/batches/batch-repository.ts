@@ -147,7 +147,7 @@ with unsent as (
   where command_batch_id = ? and is_pending
   order by id limit ? for update skip locked
 ), cancelled as (
-  update commands c set status = 'Cancelled', reason = 'its batch was cancelled' from unsent u where c.id = u.id
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'its batch was cancelled' from unsent u where c.id = u.id
 )
 select count(*)::integer as count from unsent`;
 

@@ -219,7 +219,7 @@ former as (
   where v.is_new and l.device_group_id is not null
   on conflict do nothing
 ), cancelled as (
-  update commands c set status = 'Cancelled', reason = 're-enrolled'
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 're-enrolled'
   from updated u
   where c.device_id = u.id and c.is_pending and u.is_new
     and u.former_state in ('enrolled', 'unenrolled')

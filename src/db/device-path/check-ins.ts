@@ -144,7 +144,7 @@ with caller as (
     managed_apple_account, encode($1, 'hex'), authenticated_at, enrolled_at, 'checked out'
   from caller where enrollment_state = 'enrolled'
 ), cancelled as (
-  update commands c set status = 'Cancelled', reason = 'unenrolled'
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'unenrolled'
   from unenrolled u where c.device_id = u.id and c.is_pending
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null, push_state = null

@@ -27,7 +27,7 @@ with moved as (
   update device_identities i set state = 'superseded', changed_at = now()
   from moved h where i.device_id = h.id and i.state in ('active', 'renewal')
 ), cancelled as (
-  update commands c set status = 'Cancelled', reason = 'the board moved to another device'
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'the board moved to another device'
   from moved h where c.device_id = h.id and c.is_pending
     and h.enrollment_state in ('authenticated', 'enrolled')
 ), signed_out as (

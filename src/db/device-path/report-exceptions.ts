@@ -3,7 +3,7 @@ import { type Database, runStatement } from '../connection/database.js';
 const EXPIRE = {
   name: 'expire_exhausted',
   text: `
-update commands c set status = 'Expired', reason = 'no answer after its last offer'
+update commands c set status = 'Expired', ended_at = now(), reason = 'no answer after its last offer'
 where c.device_id = $1 and c.status = 'Sent' and c.ttl <= 0 and lower($2) is not distinct from (
   select lower(u.user_key) from device_users u where u.id = c.device_user_id)`,
 };
@@ -21,7 +21,7 @@ export async function expireExhausted(
 const WITHDRAW = {
   name: 'withdraw_ineligible',
   text: `
-update commands c set status = 'Cancelled', reason = $4,
+update commands c set status = 'Cancelled', ended_at = now(), reason = $4,
   attempts = case when c.uuid = $5 then c.attempts - 1 else c.attempts end,
   sent_at = case when c.uuid = $5 and c.attempts <= 1 then null else c.sent_at end
 where c.device_id = $1 and c.is_pending and c.request_type = $3 and (c.uuid = $5 or not c.is_forced)
@@ -47,7 +47,7 @@ export async function withdrawIneligible(db: Database, command: IneligibleComman
 const WITHDRAW_ONE = {
   name: 'withdraw_command',
   text: `
-update commands c set status = 'Cancelled', reason = $3, attempts = c.attempts - 1,
+update commands c set status = 'Cancelled', ended_at = now(), reason = $3, attempts = c.attempts - 1,
   sent_at = case when c.attempts <= 1 then null else c.sent_at end
 where c.device_id = $1 and c.uuid = $2 and c.is_pending`,
 };

@@ -122,7 +122,7 @@ with unenrolled as (
   where device_id = $1 and lower(user_key) = lower($2)
   returning id
 ), cancelled as (
-  update commands c set status = 'Cancelled', reason = 'the user has unenrolled'
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'the user has unenrolled'
   from unenrolled u where c.device_user_id = u.id and c.is_pending
 )
 delete from user_pushes p using unenrolled u where p.device_user_id = u.id`,

@@ -128,7 +128,7 @@ export async function lockCommands(trx: Knex.Transaction, ids: number[]): Promis
 }
 
 const EXPIRE = `
-update commands set status = 'Expired', reason = 'not answered before expires_at'
+update commands set status = 'Expired', ended_at = now(), reason = 'not answered before expires_at'
 where id in (
   select id from commands where is_pending and expires_at <= now()
   order by expires_at limit ? for update skip locked

@@ -168,7 +168,7 @@ with device as (
     and s.enrollment_number = d.enrollment_number and s.state <> 'configured'
   returning s.id, s.command_id, s.reason
 ), other_release as (
-  update commands c set status = 'Cancelled', reason = 'the device has left Setup Assistant'
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'the device has left Setup Assistant'
   from setup where c.id = setup.command_id and c.uuid <> :uuid and c.is_pending
 )
 select id, reason from setup`;

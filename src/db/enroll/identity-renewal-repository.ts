@@ -159,5 +159,5 @@ export async function withdrawRenewalCommands(
   await trx('commands')
     .whereIn('id', commandIds)
     .where({ is_pending: true })
-    .update({ status: 'Cancelled', reason: 'the identity was renewed' });
+    .update({ status: 'Cancelled', reason: 'the identity was renewed', ended_at: trx.fn.now() });
 }

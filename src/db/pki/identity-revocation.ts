@@ -87,7 +87,7 @@ const END_RENEWAL = `
 with ended as (
   delete from identity_renewals where device_id = ? returning command_id
 )
-update commands c set status = 'Cancelled', reason = 'the identity was revoked'
+update commands c set status = 'Cancelled', ended_at = now(), reason = 'the identity was revoked'
 from ended e
 where c.id = e.command_id and c.is_pending`;
 
