@@ -14,6 +14,7 @@ import { type ProfileStatusDeps, profileStatusRoutes } from './assignments/profi
 import { type RolloutActionDeps, rolloutRoutes } from './assignments/rollout-actions.js';
 import { type CommandBatchDeps, commandBatchRoutes } from './commands/command-batches.js';
 import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
+import { type TimelineRouteDeps, timelineRoute } from './commands/timeline.js';
 import {
   type AuthorityRotationDeps,
   authorityRotationRoutes,
@@ -58,6 +59,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DevicePushDeps &
   DeviceSecretDeps &
   DiagnosisRouteDeps &
+  TimelineRouteDeps &
   ConfigurationDeps &
   FileVaultProfileDeps &
   AuthorityRotationDeps &
@@ -102,6 +104,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...diagnosisRoutes(deps),
+    timelineRoute(deps),
     ...enrollmentApprovalRoutes(deps),
     ...groupPreviewRoutes(deps),
     ...configurationRoutes(deps),

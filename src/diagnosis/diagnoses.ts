@@ -1,11 +1,14 @@
 import type { Config } from '../config/config.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';
+import { findTimelineFacts } from '../db/diagnosis/command-timeline.js';
 import { type RuleLimits, SEVERITIES, type Severity } from '../db/diagnosis/finding-rule.js';
 import { findFindings } from '../db/diagnosis/findings.js';
 import { type HealthSummary, readHealthSummary } from '../db/diagnosis/health-summary.js';
 import type { FindingText } from './finding-text.js';
 import { textOf } from './finding-texts.js';
+import { pastSteps, type TimelineStep } from './timeline-steps.js';
+import { waitingStep } from './timeline-waiting.js';
 
 export { SEVERITIES };
 
@@ -28,6 +31,15 @@ export interface Diagnosis {
   health: Health | null;
   /** The worst first. */
   findings: Finding[];
+  at: Date;
+}
+
+/** What happened to a command. */
+export interface Timeline {
+  requestType: string;
+  status: string;
+  /** In order of time; the last one of a command that is not final says why it waits. */
+  steps: TimelineStep[];
   at: Date;
 }
 
@@ -55,6 +67,20 @@ export class Diagnoses {
     });
     const severities = findings.map(({ severity }) => severity);
     return { health: healthOf(severities, found.is_enrolled), findings, at: found.now };
+  }
+
+  /** What happened to a command. Undefined if there is no such command. Rejects with AppError. */
+  async timeline(commandId: number): Promise<Timeline | undefined> {
+    const { silent } = this.#limits;
+    const facts = await findTimelineFacts(this.#db.knex, commandId, silent).catch(
+      (error: unknown) => {
+        throw toAppError(error);
+      },
+    );
+    if (facts === undefined) return undefined;
+    const waiting = waitingStep(facts);
+    const steps = [...pastSteps(facts), ...(waiting === undefined ? [] : [waiting])];
+    return { requestType: facts.request_type, status: facts.status, steps, at: facts.now };
   }
 
   /** Counts the devices by finding and by health, as the health worker keeps them. */

@@ -47,6 +47,7 @@ const WALK_THROUGHS: WalkThrough[] = [
       '"eligible": 3',
       '"state": "finished"',
       '"Acknowledged": 3',
+      '"code": "acknowledged"',
       'no_eligible_device',
       'confirmation_required',
       '"confirm": 3',
@@ -61,6 +62,7 @@ const WALK_THROUGHS: WalkThrough[] = [
     shows: [
       '"status": "Acknowledged"',
       '"status": "Cancelled"',
+      '"code": "waiting_until"',
       '"kind": "device_lock_pin"',
       '"encoding": "utf8"',
       '"kind": "filevault_recovery_key"',
