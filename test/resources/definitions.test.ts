@@ -73,6 +73,8 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
         'follows_public_url',
         'failed_at',
         'not_now_since',
+        // The timeline of a command shows it.
+        ...(definition.type === 'commands' ? ['ended_at'] : []),
         // Only names what is sealed.
         ...(definition.type === 'command_batches' ? ['uuid'] : []),
         ...keys,
