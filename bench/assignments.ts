@@ -9,6 +9,7 @@ import { besidePolls } from './load/beside-polls.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed, type FleetSeed } from './load/fleet.js';
 import { ms, quantilesOf } from './load/measure.js';
+import { uploadProfile } from './load/profile-upload.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
 
@@ -44,24 +45,6 @@ interface World {
   devices: number[];
 }
 
-function profileFile(n: number): string {
-  return `<?xml version="1.0" encoding="UTF-8"?><plist version="1.0"><dict>
-<key>PayloadType</key><string>Configuration</string><key>PayloadVersion</key><integer>1</integer>
-<key>PayloadIdentifier</key><string>org.example.bench.${n}</string>
-<key>PayloadUUID</key><string>${String(n).padStart(8, '0')}-0000-4000-8000-000000000000</string>
-<key>PayloadContent</key><array/></dict></plist>`;
-}
-
-async function upload({ api }: World, n: number): Promise<number> {
-  const boundary = 'bench';
-  const head = `Content-Disposition: form-data; name="file"; filename="bench.mobileconfig"`;
-  const body = `--${boundary}\r\n${head}\r\n\r\n${profileFile(n)}\r\n--${boundary}--\r\n`;
-  const headers = { 'Content-Type': `multipart/form-data; boundary=${boundary}` };
-  const reply = await api.call({ method: 'POST', path: '/upload/profiles', headers, raw: body });
-  if (reply.status !== 201) throw new Error(`upload: ${reply.status} ${reply.body}`);
-  return JSON.parse(reply.body.toString()).data.id;
-}
-
 async function assign({ api, tag }: World, profile: number): Promise<void> {
   const relationships = {
     profile: { data: { type: 'profiles', id: profile } },
@@ -83,7 +66,7 @@ async function queued({ database }: World, least: number): Promise<void> {
 async function fanOut(world: World): Promise<void> {
   const startedAt = performance.now();
   for (let n = 0; n < ITEMS; n += 1) {
-    const profile = await upload(world, n);
+    const profile = await uploadProfile(world.api, n);
     const at = performance.now();
     await assign(world, profile);
     const saved = performance.now() - at;
@@ -124,7 +107,7 @@ async function oneTag(world: World): Promise<void> {
     `insert into tags (name) values ('late') returning id`,
   );
   const late = Number(rows[0]?.id);
-  const profile = await upload(world, ITEMS);
+  const profile = await uploadProfile(world.api, ITEMS);
   await assign({ ...world, tag: late }, profile);
   await sleep(1_000);
   const times: number[] = [];

@@ -9,6 +9,7 @@ import { besidePolls } from './load/beside-polls.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed, type FleetSeed } from './load/fleet.js';
 import { ms } from './load/measure.js';
+import { uploadProfile } from './load/profile-upload.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
 
@@ -40,26 +41,44 @@ interface World {
   tag: number;
 }
 
-interface Command {
+interface Order {
   name: string;
-  request_type: string;
-  parameters: object;
+  path: string;
+  attributes: object;
 }
 
-const COMMANDS: Command[] = [
+const COMMANDS: Order[] = [
   {
     name: 'the same for all',
-    request_type: 'DeviceInformation',
-    parameters: { Queries: ['OSVersion', 'DeviceName'] },
+    path: '/command_batches',
+    attributes: {
+      request_type: 'DeviceInformation',
+      parameters: { Queries: ['OSVersion', 'DeviceName'] },
+    },
   },
   {
     name: 'with values of each',
-    request_type: 'Settings',
-    parameters: { Settings: [{ Item: 'DeviceName', DeviceName: 'School $SERIAL' }] },
+    path: '/command_batches',
+    attributes: {
+      request_type: 'Settings',
+      parameters: { Settings: [{ Item: 'DeviceName', DeviceName: 'School $SERIAL' }] },
+    },
   },
 ];
 
-function documentFor(tag: number, { name: _, ...attributes }: Command) {
+/** Each profile is installed by one batch only: a second one would find its commands under way. */
+async function profileOrders(api: ApiClient, first: number): Promise<Order[]> {
+  const plain = await uploadProfile(api, first);
+  const rendered = await uploadProfile(api, first + 1, 'School $SERIAL');
+  const path = (profile: number, verb: string) => `/profiles/${profile}/${verb}`;
+  return [
+    { name: 'a profile', path: path(plain, 'install'), attributes: {} },
+    { name: 'a profile with values', path: path(rendered, 'install'), attributes: {} },
+    { name: 'a profile removed', path: path(plain, 'remove'), attributes: {} },
+  ];
+}
+
+function documentFor(tag: number, { attributes }: Order) {
   const relationships = { tags: { data: [{ type: 'tags', id: tag }] } };
   return {
     data: { type: 'command_batches', attributes, relationships },
@@ -68,9 +87,9 @@ function documentFor(tag: number, { name: _, ...attributes }: Command) {
 }
 
 /** Posts the batch and waits until its commands are queued. */
-async function post({ api, tag }: World, command: Command, query = ''): Promise<number> {
-  const body = documentFor(tag, command);
-  const reply = await api.call({ method: 'POST', path: `/command_batches${query}`, body });
+async function post({ api, tag }: World, order: Order, query = ''): Promise<number> {
+  const body = documentFor(tag, order);
+  const reply = await api.call({ method: 'POST', path: `${order.path}${query}`, body });
   if (reply.status !== (query === '' ? 202 : 200)) {
     throw new Error(`batch: ${reply.status} ${reply.body}`);
   }
@@ -82,16 +101,16 @@ async function untilExpanded({ database }: World, id: number): Promise<void> {
   while ((await database.db.pool.query(text, [id])).rowCount === 0) await sleep(20);
 }
 
-async function expand(world: World, command: Command): Promise<void> {
+async function expand(world: World, order: Order): Promise<void> {
   const dry = performance.now();
-  await post(world, command, '?dry_run=true');
+  await post(world, order, '?dry_run=true');
   const at = performance.now();
-  const id = await post(world, command);
+  const id = await post(world, order);
   const saved = performance.now() - at;
   await untilExpanded(world, id);
   const took = performance.now() - at;
   say(
-    `${command.name}: dry run ${ms(at - dry)}, saved in ${ms(saved)}, ` +
+    `${order.name}: dry run ${ms(at - dry)}, saved in ${ms(saved)}, ` +
       `${Math.round((DEVICES * 1000) / (took - saved))} commands/s`,
   );
 }
@@ -124,12 +143,12 @@ async function run(database: BenchDatabase, seed: FleetSeed): Promise<void> {
     await database.db.pool.query('delete from commands');
     const world = { database, api, ...(await fill(database)) };
     say(`${DEVICES} devices, ${FINISHED} finished commands; alone:`);
-    for (const command of COMMANDS) await expand(world, command);
+    for (const order of [...COMMANDS, ...(await profileOrders(api, 1))]) await expand(world, order);
     if (RATE === 0) return;
     say(`beside ${RATE} Idle/s:`);
     await worker.prepare({ kind: 'idle-rate', to: POLLING, seconds: SECONDS, rate: RATE });
-    for (const command of COMMANDS) {
-      say(await besidePolls(worker, () => expand(world, command)));
+    for (const order of [...COMMANDS, ...(await profileOrders(api, 3))]) {
+      say(await besidePolls(worker, () => expand(world, order)));
     }
   } finally {
     api.close();

@@ -63,7 +63,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   assignments: [
     ...['crypto', 'commands', 'events', 'profiles', 'jobs'],
-    ...['db/connection', 'db/assignments', 'db/devices'],
+    ...['db/connection', 'db/assignments', 'db/devices', 'db/push'],
   ],
   'setup-assistant': [
     ...['assignments', 'commands', 'jobs'],
@@ -76,7 +76,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
   diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
   batches: [
-    ...['crypto', 'protocol', 'commands', 'jobs', 'db/connection', 'db/batches', 'db/devices'],
+    ...['crypto', 'protocol', 'commands', 'assignments', 'jobs'],
+    ...['db/connection', 'db/batches', 'db/devices'],
   ],
   resources: [
     ...['jsonapi', 'assignments', 'batches', 'commands', 'pki', 'dep', 'enroll', 'groups', 'jobs'],

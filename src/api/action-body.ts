@@ -109,6 +109,8 @@ export function toSchema(schema: z.ZodType): Schema {
     unrepresentable: 'any',
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
+      // The format says it in less.
+      if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
       if (typeof jsonSchema.ref === 'string') {
         const $ref = `#/components/schemas/${jsonSchema.ref}`;
         for (const name of Object.keys(jsonSchema)) delete jsonSchema[name];

@@ -62,6 +62,8 @@ export interface ActionResult {
   attributes?: Record<string, unknown>;
   meta?: Record<string, unknown>;
   location?: string;
+  /** The answer shows `orShows`. */
+  isOther?: true;
   /** Instead of the answer: 200 with this `meta` alone, for a request that changed nothing. */
   preview?: Record<string, unknown>;
   afterCommit?: (() => Promise<void>) | undefined;
@@ -90,6 +92,8 @@ export interface Action<Body, Flag extends string, Prepared> {
     status: 200 | 201 | 202;
     description: string;
     shows: Shows;
+    /** A type of resources that some requests are answered with instead. */
+    orShows?: string;
   };
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors?: number[];
@@ -154,8 +158,11 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
   return { path, methods: { GET, POST } };
 }
 
-function describeAnswer({ status, description, shows }: Action<never, never, never>['answer']) {
-  return { status, description, content: [jsonApiContent(schemaOf(shows))] };
+function describeAnswer(answer: Action<never, never, never>['answer']) {
+  const { status, description, shows, orShows } = answer;
+  const schema = schemaOf(shows);
+  const shown = orShows === undefined ? schema : { oneOf: [schema, itemSchema(orShows)] };
+  return { status, description, content: [jsonApiContent(shown)] };
 }
 
 function schemaOf(shows: Shows): Schema {
@@ -187,7 +194,9 @@ async function perform<Body, Flag extends string, Prepared>(
     const result = await declared.run(trx, { ...request, prepared }).catch(located);
     afterCommit = result.afterCommit;
     if (result.preview !== undefined) return previewAnswer(api, req, result.preview);
-    const document = await documentOf(api, declared.answer.shows, { trx, req, request, result });
+    const { shows, orShows = shows } = declared.answer;
+    const shown = result.isOther ? orShows : shows;
+    const document = await documentOf(api, shown, { trx, req, request, result });
     await writeEvent(api, trx, { declared, request, result, document });
     const { location } = result;
     const answer = { status: declared.answer.status, document };

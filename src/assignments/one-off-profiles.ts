@@ -2,14 +2,20 @@ import { profileRemoval } from '../commands/payload.js';
 import type { CommandQueue } from '../commands/queue.js';
 import {
   assignedDevices,
+  type OneOffBatch,
   type OneOffCommand,
+  type OneOffPlan,
+  type OneOffRefusal,
   type OneOffScope,
   type OneOffTarget,
   oneOffTargets,
   queueInstalls,
   queueRemovals,
 } from '../db/assignments/one-off.js';
+import { findOneOffProfile, oneOffFactSql } from '../db/assignments/one-off-facts.js';
+import type { Sql } from '../db/connection/statement-runner.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
+import type { PushRequestOptions } from '../db/push/push-enqueue.js';
 import { AppError, notFound, validationError } from '../errors.js';
 import type { ProfilePayloads } from './profile-payloads.js';
 
@@ -18,6 +24,17 @@ export interface OneOffProfileDeps {
   payloads: Pick<ProfilePayloads, 'store'>;
   /** Milliseconds between two installs that fetch a credential. */
   credentialPauseMs: number;
+}
+
+interface OneOffWork {
+  targets: readonly OneOffTarget[];
+  batch?: OneOffBatch | undefined;
+}
+
+/** Devices of a batch, and of a retry their users. */
+export interface OneOffSlice extends Omit<OneOffPlan, 'assigned'> {
+  userIds: readonly (number | null)[] | null;
+  batch: OneOffBatch;
 }
 
 /** So many ids are written out in a message. */
@@ -37,28 +54,15 @@ export class OneOffProfiles {
    * profile; nothing is queued then.
    */
   async install(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
-    const targets = await this.#targets(trx, scope);
+    const targets = await this.#targets(trx, { ...scope, verb: 'install', assigned: [] });
     const faults = scope.deviceIds.flatMap((id, index) => {
-      const target = targets.find(({ device_id }) => device_id === id);
-      const detail = target && faultOf(target);
-      if (detail === undefined) return [];
+      const target = targets.find(({ device_id, refusal }) => device_id === id && refusal !== null);
+      if (target === undefined) return [];
       const source = { pointer: `/data/attributes/device_ids/${index}` };
-      return [{ detail: `device ${id}: ${detail}`, source }];
+      return [{ detail: `device ${id}: ${reasonOf(target)}`, source }];
     });
     if (faults.length > 0) throw validationError(faults);
-    const { payloads, credentialPauseMs } = this.#deps;
-    const versions = [...new Set(targets.map(({ version_id }) => version_id))];
-    const built = await payloads.store(trx, versions);
-    if (built.length < versions.length) throw unbuilt(scope.profileId);
-    const commands = await queueInstalls(trx, {
-      profileId: scope.profileId,
-      targets,
-      payloads: built,
-      removal: profileRemoval(targets[0]?.identifier ?? ''),
-      credentialPauseMs,
-    });
-    await this.#push(trx, targets);
-    return commands;
+    return this.#queueInstalls(trx, { ...scope, targets });
   }
 
   /**
@@ -66,56 +70,147 @@ export class OneOffProfiles {
    * the profile: it would come back. 422 for a profile that enrolls.
    */
   async remove(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
-    const targets = await this.#targets(trx, scope);
-    if (targets.some(({ enrolls }) => enrolls)) throw enrollment(scope.profileId);
-    const unenrolled = targets.filter((target) => !target.is_enrolled);
+    const assigned = await assignedDevices(trx, scope);
+    const plan = { ...scope, verb: 'remove', assigned: assigned.map(idOf) } as const;
+    const targets = await this.#targets(trx, plan);
+    if (targets.some(({ refusal }) => refusal === 'enrolls')) throw enrollment(scope.profileId);
+    const unenrolled = targets.filter(({ refusal }) => refusal?.startsWith('device_'));
     if (unenrolled.length > 0) {
       const detail = `devices ${named(unenrolled)}: not enrolled, so nothing can be removed there`;
       throw new AppError('device_unenrolled', 409, detail, DEVICE_IDS);
     }
-    const [{ identifier } = { identifier: '' }] = targets;
-    const assigned = await assignedDevices(trx, { ...scope, identifier });
     if (assigned.length > 0) throw stillAssigned(scope.profileId, assigned);
-    const present = targets.filter(({ lacks_user }) => !lacks_user);
-    const removal = profileRemoval(identifier);
-    const commands = await queueRemovals(trx, { removal, targets: present });
-    await this.#push(trx, present);
-    return commands.map((id) => ({ id, was_under_way: false }));
+    return this.#queueRemovals(trx, { targets: targets.filter(isEligible) });
   }
 
-  async #targets(trx: Transaction, scope: OneOffScope): Promise<OneOffTarget[]> {
-    const targets = await oneOffTargets(trx, scope);
-    const known = new Set(targets.map(({ device_id }) => device_id));
-    const unknown = scope.deviceIds.filter((id) => !known.has(id));
+  /** Queues the commands of those devices of a batch that can have them, and says why the others can't. */
+  async queueOfBatch(
+    trx: Transaction,
+    { userIds, batch, ...plan }: OneOffSlice,
+  ): Promise<{ queued: number; refused: { deviceId: number; code: string }[] }> {
+    const { verb, profileId } = plan;
+    const assigned = verb === 'remove' ? (await assignedDevices(trx, plan)).map(idOf) : [];
+    const all = await oneOffTargets(trx, { ...plan, assigned });
+    const only = userIds && new Set(userIds);
+    const isMeant = (id: number | null) => only === null || id === null || only.has(id);
+    const targets = all.filter(({ device_user_id }) => isMeant(device_user_id));
+    const work = { profileId, targets: targets.filter(isEligible), batch };
+    const commands =
+      verb === 'install'
+        ? await this.#queueInstalls(trx, work)
+        : await this.#queueRemovals(trx, work);
+    const underWay = commands.filter(({ was_under_way }) => was_under_way);
+    const refused = [
+      ...targets.flatMap(({ device_id: deviceId, refusal: code }) =>
+        code === null ? [] : [{ deviceId, code }],
+      ),
+      ...underWay.map(({ device_id: deviceId }) => ({ deviceId, code: 'under_way' })),
+    ];
+    return { queued: commands.length - underWay.length, refused };
+  }
+
+  async #queueInstalls(trx: Transaction, work: OneOffWork & { profileId: number }) {
+    const { profileId, targets, batch } = work;
+    const { payloads, credentialPauseMs } = this.#deps;
+    const versions = [...new Set(targets.map(({ version_id }) => version_id))];
+    const built = await payloads.store(trx, versions);
+    if (built.length < versions.length) throw unbuilt(profileId);
+    const removal = profileRemoval(targets[0]?.identifier ?? '');
+    const installs = { profileId, targets, payloads: built, removal, credentialPauseMs, batch };
+    const commands = await queueInstalls(trx, installs);
+    await this.#push(trx, work);
+    return commands;
+  }
+
+  async #queueRemovals(trx: Transaction, work: OneOffWork): Promise<OneOffCommand[]> {
+    const removal = profileRemoval(work.targets[0]?.identifier ?? '');
+    const commands = await queueRemovals(trx, { ...work, removal });
+    await this.#push(trx, work);
+    return commands;
+  }
+
+  async #targets(trx: Transaction, plan: OneOffPlan): Promise<OneOffTarget[]> {
+    const targets = await oneOffTargets(trx, plan);
+    const known = new Set(targets.map(idOf));
+    const unknown = plan.deviceIds.filter((id) => !known.has(id));
     if (unknown.length > 0) throw notFound(`devices ${listed(unknown)}`);
     return targets;
   }
 
-  async #push(trx: Transaction, targets: readonly OneOffTarget[]): Promise<void> {
+  async #push(trx: Transaction, { targets, batch }: OneOffWork): Promise<void> {
     const { queue } = this.#deps;
+    const push = batch === undefined ? {} : pushOf(batch, targets);
     const ofDevices = targets.filter(({ device_user_id }) => device_user_id === null);
-    await queue.pushLater(
-      trx,
-      ofDevices.map(({ device_id }) => device_id),
-    );
-    await queue.pushUsersLater(
-      trx,
-      targets.flatMap(({ device_user_id }) => device_user_id ?? []),
-    );
+    const users = targets.flatMap(({ device_user_id }) => device_user_id ?? []);
+    await queue.pushLater(trx, ofDevices.map(idOf), push);
+    await queue.pushUsersLater(trx, users, push);
   }
+}
+
+/** What decides about the devices of a batch, and those that an assignment gives the profile. */
+export interface OneOffFacts {
+  further: Sql;
+  assigned: number[];
+}
+
+/** `deviceIds` is called only where an assignment may give devices the profile that a batch removes. AppError 404. */
+export async function oneOffFacts(
+  trx: Transaction,
+  { profileId, verb }: Pick<OneOffPlan, 'profileId' | 'verb'>,
+  deviceIds: () => Promise<number[]>,
+): Promise<OneOffFacts> {
+  const profile = await findOneOffProfile(trx, profileId);
+  if (profile === undefined) throw notFound(`profiles ${profileId}`);
+  const minds = verb === 'remove' && profile.may_be_assigned;
+  const rows = minds ? await assignedDevices(trx, { profileId, deviceIds: await deviceIds() }) : [];
+  const assigned = rows.map(idOf);
+  return { further: oneOffFactSql(profile, { profileId, assigned }), assigned };
+}
+
+/** Why each of the devices can't have the profile, or can't lose it; null where it can. */
+export async function oneOffRefusals(
+  trx: Transaction,
+  plan: OneOffPlan,
+): Promise<Map<number, OneOffRefusal | null>> {
+  const targets = await oneOffTargets(trx, plan);
+  return new Map(targets.map(({ device_id, refusal }) => [device_id, refusal]));
+}
+
+/** When the first of them may be sent, and how long after it the last. */
+function pushOf({ after }: OneOffBatch, targets: readonly OneOffTarget[]): PushRequestOptions {
+  const times = targets.flatMap((target) => after(target.device_id)?.getTime() ?? []);
+  if (times.length === 0) return {};
+  const first = Math.min(...times);
+  return { at: new Date(first), spreadMs: Math.max(...times) - first };
+}
+
+function idOf({ device_id }: { device_id: number }): number {
+  return device_id;
+}
+
+function isEligible({ refusal }: OneOffTarget): boolean {
+  return refusal === null;
 }
 
 const DEVICE_IDS = { source: { pointer: '/data/attributes/device_ids' } };
 
 /** Why the device can't have the profile now. */
-function faultOf(target: OneOffTarget): string | undefined {
-  if (!target.is_enrolled) return 'not enrolled';
-  if (target.is_withheld) return 'awaits configuration but has not proved its serial number';
-  if (target.enrolls) return 'the profile would replace its enrollment';
-  if (target.unfit_reason !== null) return target.unfit_reason;
-  if (target.lacks_user) return 'the profile is for users, and none of the device is managed';
-  if (target.missing !== null) return `no value for ${target.missing.join(', ')}`;
-  return undefined;
+function reasonOf({ refusal, unfit_reason, missing }: OneOffTarget): string {
+  switch (refusal) {
+    case 'device_not_enrolled':
+    case 'device_unenrolled':
+      return 'not enrolled';
+    case 'serial_not_proved':
+      return 'awaits configuration but has not proved its serial number';
+    case 'enrolls':
+      return 'the profile would replace its enrollment';
+    case 'no_user_channel':
+      return 'the profile is for users, and none of the device is managed';
+    case 'variable_has_no_value':
+      return `no value for ${(missing ?? []).join(', ')}`;
+    default:
+      return unfit_reason ?? String(refusal);
+  }
 }
 
 function stillAssigned(

@@ -17,9 +17,10 @@ import {
 
 /**
  * How the command of one device is made. `uniform`: equal for devices of equal facts. `rendered`: with values of
- * the device. `own`: with secrets of the device, one device at a time.
+ * the device. `own`: with secrets of the device, one device at a time. `profile`: with the version of a stored profile
+ * that the device is to have.
  */
-export type BatchKind = 'uniform' | 'rendered' | 'own';
+export type BatchKind = 'uniform' | 'rendered' | 'own' | 'profile';
 
 /** What a batch queues for each of its devices. */
 export interface BatchCommand {
@@ -62,6 +63,29 @@ export function readBatchCommand(
       ...(isOwn && variables.size > 0 ? [NO_VARIABLES] : ofVariables),
     ],
   };
+}
+
+/** The command as a batch is ordered with it. */
+export interface OrderedCommand {
+  requestType: string;
+  parameters: JsonObject;
+  /** Of InstallProfile and RemoveProfile with a stored profile, which have no parameters. */
+  profileId: number | null;
+}
+
+/** Of a batch that was ordered without parameters: its profile has been deleted since. */
+export function isOfDeletedProfile({
+  requestType,
+  parameters,
+  profileId,
+}: OrderedCommand): boolean {
+  const isOfProfile = requestType === 'InstallProfile' || requestType === 'RemoveProfile';
+  return profileId === null && isOfProfile && Object.keys(parameters).length === 0;
+}
+
+/** The command that installs a stored profile, or removes it. */
+export function profileCommand(requestType: string): BatchCommand {
+  return { requestType, parameters: {}, template: {}, variables: [], kind: 'profile' };
 }
 
 function kindOf({ isOwn, hasVariables }: { isOwn: boolean; hasVariables: boolean }): BatchKind {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
 import type { CommandAdministration } from '../commands/command-administration.js';
 import type { DeviceActions } from '../commands/device-actions.js';
 import { payloadTemplate } from '../commands/payload.js';
@@ -21,15 +22,23 @@ import { AppError } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import { type Decision, decide } from './batch-decision.js';
-import { type BatchCommand, readBatchCommand, renderParameters } from './batch-draft.js';
+import {
+  type BatchCommand,
+  isOfDeletedProfile,
+  profileCommand,
+  readBatchCommand,
+  renderParameters,
+} from './batch-draft.js';
+import { openParameters } from './batch-parameters.js';
 import { BatchTotals } from './batch-totals.js';
-import { needsOf, openParameters } from './command-batches.js';
+import { needsOf, verbOf } from './command-batches.js';
 
 export interface BatchExpansionDeps {
   box: SecretBox;
   queue: CommandQueue;
   commands: CommandAdministration;
   actions: Pick<DeviceActions, 'clearPasscode'>;
+  profiles: Pick<OneOffProfiles, 'queueOfBatch'>;
 }
 
 type Eligible = Extract<Decision, { refusal?: undefined }>;
@@ -68,9 +77,13 @@ export class BatchExpansion {
   #commandOf(batch: Batch): BatchCommand {
     const known = this.#commands.get(batch.id);
     if (known !== undefined) return known;
+    const { request_type: requestType, profile_id: profileId } = batch;
     const { box, commands } = this.#deps;
-    const parameters = openParameters(box, batch);
-    const { command } = readBatchCommand(commands, { requestType: batch.request_type, parameters });
+    const ordered = { requestType, parameters: openParameters(box, batch), profileId };
+    const command =
+      profileId === null && !isOfDeletedProfile(ordered)
+        ? readBatchCommand(commands, ordered).command
+        : profileCommand(requestType);
     this.#commands.set(batch.id, command);
     return command;
   }
@@ -84,6 +97,8 @@ export class BatchExpansion {
         return this.#queueRendered(work);
       case 'own':
         return this.#queueOwn(work);
+      case 'profile':
+        return this.#queueProfile(work);
     }
   }
 
@@ -129,6 +144,21 @@ export class BatchExpansion {
       totals.add({ ids: [id], refusal });
       if (refusal === undefined) queued += 1;
     }
+    return queued;
+  }
+
+  async #queueProfile({ trx, slice, command, totals }: Work): Promise<number> {
+    const { id: batchId, profile_id: profileId } = slice.batch;
+    if (profileId === null) {
+      totals.add({ ids: [...new Set(slice.deviceIds)], refusal: 'profile_deleted' });
+      return 0;
+    }
+    const { queued, refused } = await this.#deps.profiles.queueOfBatch(trx, {
+      ...{ profileId, verb: verbOf(command), deviceIds: slice.deviceIds, userIds: slice.userIds },
+      batch: { batchId, after: (deviceId) => dueAt(slice, deviceId) },
+    });
+    const codes = new Map(refused.map(({ deviceId, code }) => [deviceId, code]));
+    for (const id of new Set(slice.deviceIds)) totals.add({ ids: [id], refusal: codes.get(id) });
     return queued;
   }
 

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { oneOffFacts, oneOffRefusals } from '../assignments/one-off-profiles.js';
 import { type CommandAdministration, timeFaults } from '../commands/command-administration.js';
 import { isDestructive } from '../commands/command-types.js';
 import type { JsonObject, Reader } from '../commands/present-command.js';
 import { maskForViewers } from '../commands/viewer-mask.js';
-import { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   type Batch,
   cancelCommands,
@@ -19,20 +20,27 @@ import {
   countTargets,
   type FactNeeds,
   type FailedOf,
+  listTargets,
+  NO_NEEDS,
   type TargetSelection,
 } from '../db/batches/batch-targets.js';
 import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, notFound, validationError } from '../errors.js';
-import { hasSecrets, type JsonValue, maskSecrets } from '../protocol/apple/command-schema.js';
+import { type JsonValue, maskSecrets } from '../protocol/apple/command-schema.js';
 import { decide, mayBeForUsers } from './batch-decision.js';
-import { type BatchCommand, readBatchCommand } from './batch-draft.js';
+import {
+  type BatchCommand,
+  isOfDeletedProfile,
+  type OrderedCommand,
+  profileCommand,
+  readBatchCommand,
+} from './batch-draft.js';
+import { openParameters, type StoredParameters, sealParameters } from './batch-parameters.js';
 import { BatchTotals } from './batch-totals.js';
 
 /** What a request says of a batch. */
-export interface BatchInput {
+export interface BatchInput extends OrderedCommand {
   name: string | null;
-  requestType: string;
-  parameters: JsonObject;
   priority: number | null;
   ttl: number | null;
   after: Date | null;
@@ -65,7 +73,7 @@ export interface CommandBatchDeps {
 }
 
 /** Devices of one transaction of the expansion, by how their commands are made. */
-export const SLICE_SIZES = { uniform: 1_000, rendered: 200, own: 50 } as const;
+export const SLICE_SIZES = { uniform: 1_000, rendered: 200, own: 50, profile: 200 } as const;
 
 /** In the request that cancels; the others follow soon. */
 const CANCELLED_AT_ONCE = 2_000;
@@ -79,10 +87,11 @@ export class CommandBatches {
   }
 
   /** The command, without any fault. AppError 422 with every fault. */
-  read(
-    input: Pick<BatchInput, 'requestType' | 'parameters' | 'after' | 'expiresAt'>,
-  ): BatchCommand {
-    const { command, faults } = readBatchCommand(this.#deps.commands, input);
+  read(input: OrderedCommand & Pick<BatchInput, 'after' | 'expiresAt'>): BatchCommand {
+    const { command, faults } =
+      input.profileId === null
+        ? readBatchCommand(this.#deps.commands, input)
+        : { command: profileCommand(input.requestType), faults: [] };
     const all = [...faults, ...timeFaults(input)];
     if (all.length > 0) throw validationError(all);
     return command;
@@ -90,7 +99,7 @@ export class CommandBatches {
 
   /** What would become of the targets. Stores nothing. */
   async preview(trx: Transaction, { input, scope }: BatchOrder): Promise<Targets> {
-    return this.#count(trx, this.read(input), scope.selection);
+    return this.#count(trx, input, { command: this.read(input), selection: scope.selection });
   }
 
   /** The number of devices to confirm; undefined: the batch needs no confirmation. */
@@ -119,13 +128,13 @@ export class CommandBatches {
       ...{ uuid, name, priority, ttl, after, spread, request_type: requestType },
       expires_at: expiresAt,
       parameters: sealParameters(this.#deps.box, { uuid, parameters }),
-      profile_id: null,
+      profile_id: input.profileId,
       filter: scope.filter === null ? null : JSON.stringify(scope.filter),
       retry_of_id: retryOf,
       created_by: actor,
     });
     const batch = { id, sliceSize: SLICE_SIZES[command.kind] };
-    const targets = await this.#count(trx, command, scope.selection, batch);
+    const targets = await this.#count(trx, input, { command, selection: scope.selection, batch });
     this.#require(order, targets);
     if (!('failedOf' in scope.selection)) await linkTargets(trx, id, scope.selection);
     await storeTargets(trx, id, targets);
@@ -173,6 +182,9 @@ export class CommandBatches {
       throw new AppError('conflict', 409, detail);
     }
     const input = inputOf(this.#deps.box, batch);
+    if (isOfDeletedProfile(input)) {
+      throw new AppError('conflict', 409, `the profile of batch ${id} has been deleted`);
+    }
     const scope = { selection: { failedOf: id }, filter: null };
     return this.create(trx, { input, scope, confirm, actor }, id);
   }
@@ -190,14 +202,35 @@ export class CommandBatches {
 
   async #count(
     trx: Transaction,
-    command: BatchCommand,
-    selection: TargetSelection | FailedOf,
-    batch?: { id: number; sliceSize: number },
+    { profileId }: Pick<BatchInput, 'profileId'>,
+    counted: Counted,
   ): Promise<Targets> {
+    const { command, selection, batch } = counted;
+    if (profileId !== null) return this.#countProfile(trx, profileId, counted);
     const groups = await countTargets(trx, selection, { needs: needsOf(command), batch });
     const totals = new BatchTotals();
     for (const { count, examples: ids, ...facts } of groups) {
       totals.add({ ids, count, ...decide(command, facts) });
+    }
+    return totals.targets;
+  }
+
+  async #countProfile(
+    trx: Transaction,
+    profileId: number,
+    { command, selection, batch }: Counted,
+  ): Promise<Targets> {
+    const verb = verbOf(command);
+    const { further, assigned } = await oneOffFacts(trx, { profileId, verb }, () =>
+      listTargets(trx, selection),
+    );
+    const needs = { ...NO_NEEDS, further };
+    const groups = await countTargets(trx, selection, { needs, batch });
+    const deviceIds = groups.flatMap(({ examples: [first] }) => first ?? []);
+    const refusals = await oneOffRefusals(trx, { profileId, verb, deviceIds, assigned });
+    const totals = new BatchTotals();
+    for (const { count, examples: ids } of groups) {
+      totals.add({ ids, count, refusal: refusals.get(ids[0] ?? 0) ?? undefined });
     }
     return totals.targets;
   }
@@ -223,47 +256,26 @@ export class CommandBatches {
   }
 }
 
+interface Counted {
+  command: BatchCommand;
+  selection: TargetSelection | FailedOf;
+  batch?: { id: number; sliceSize: number };
+}
+
+/** What the command of a profile does. */
+export function verbOf({ requestType }: Pick<BatchCommand, 'requestType'>): 'install' | 'remove' {
+  return requestType === 'InstallProfile' ? 'install' : 'remove';
+}
+
 /** Which facts decide about the command. */
 export function needsOf({ requestType, variables }: BatchCommand): FactNeeds {
   const unlockToken = requestType === 'ClearPasscode';
   return { users: mayBeForUsers(requestType), unlockToken, variables };
 }
 
-/** What is stored of a batch's parameters. */
-export interface StoredParameters {
-  uuid: string;
-  parameters: Buffer;
-}
-
 /** The columns of a batch that are shown in another form. */
 export interface StoredBatch extends StoredParameters {
   failures: JsonValue;
-}
-
-function labelOf(uuid: string): string {
-  return `command_batches/${uuid}/parameters`;
-}
-
-function sealParameters(
-  box: SecretBox,
-  { uuid, parameters }: { uuid: string; parameters: JsonObject },
-): Buffer {
-  const json = Buffer.from(JSON.stringify(parameters), 'utf8');
-  return hasSecrets(parameters) ? box.seal(json, labelOf(uuid)) : json;
-}
-
-/** As they were given. */
-export function openParameters(box: SecretBox, { uuid, parameters }: StoredParameters): JsonObject {
-  const json = SecretBox.isSealed(parameters) ? box.open(parameters, labelOf(uuid)) : parameters;
-  return JSON.parse(json.toString('utf8')) as JsonObject;
-}
-
-/** Times that have passed are not repeated. */
-function inputOf(box: SecretBox, batch: Batch): BatchInput {
-  const { name, request_type: requestType, priority, ttl, spread, expires_at } = batch;
-  const expiresAt = expires_at !== null && expires_at.getTime() > Date.now() ? expires_at : null;
-  const parameters = openParameters(box, batch);
-  return { name, requestType, parameters, priority, ttl, spread, after: null, expiresAt };
 }
 
 function noneEligible(requestType: string, targets: Targets): AppError {
@@ -274,4 +286,14 @@ function noneEligible(requestType: string, targets: Targets): AppError {
       : `none of the ${targets.matched} devices can get ${requestType} (${reasons})`;
   const details = [{ detail, meta: { targets } }];
   return new AppError('no_eligible_device', 422, detail, { details });
+}
+
+/** Times that have passed are not repeated. */
+function inputOf(box: SecretBox, batch: Batch): BatchInput {
+  const { name, request_type: requestType, profile_id: profileId, priority, ttl, spread } = batch;
+  const { expires_at: given } = batch;
+  const expiresAt = given !== null && given.getTime() > Date.now() ? given : null;
+  const parameters = openParameters(box, batch);
+  const order = { name, requestType, parameters, profileId, priority, ttl, spread };
+  return { ...order, after: null, expiresAt };
 }

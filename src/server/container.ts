@@ -138,8 +138,6 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   });
   const { commands } = resourceServices;
   const actions = new DeviceActions(box, queue, commands);
-  const expansion = new BatchExpansion({ box, queue, commands, actions });
-  const batches = new BatchWorker({ db, logger, expansion });
   const warn = createWarner(logger);
   const onLostTimes = (error: unknown) =>
     warn({ err: error }, 'times of contact could not be written');
@@ -155,6 +153,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     credentialsPerMinute: config.credentialsPerMinute,
     mostRemovals: config.confirmRemovals,
   });
+  const expansion = new BatchExpansion({ box, queue, commands, actions, profiles: oneOffProfiles });
+  const batches = new BatchWorker({ db, logger, expansion });
   const { bodies, uploads } = bodyReaders(deps);
   const services: MdmServices = {
     bodies,

@@ -100,7 +100,9 @@ describe('a profile that is installed by the ids of devices', () => {
       );
     const [first] = await install('one');
     expect(first?.was_under_way).toBe(false);
-    expect(await install('other')).toEqual([{ id: first?.id, was_under_way: true }]);
+    expect(await install('other')).toEqual([
+      { id: first?.id, device_id: first?.device_id, was_under_way: true },
+    ]);
     const { id } = await app.db.knex('profile_versions').where({ profile_id: profileId }).first();
     const payloads = await app.db.knex('command_payloads').where({ profile_version_id: id });
     expect(payloads).toHaveLength(2);

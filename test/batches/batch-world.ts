@@ -1,9 +1,12 @@
+import { OneOffProfiles } from '../../src/assignments/one-off-profiles.js';
+import { ProfilePayloads } from '../../src/assignments/profile-payloads.js';
 import { BatchExpansion } from '../../src/batches/batch-expansion.js';
 import { BatchWorker } from '../../src/batches/batch-worker.js';
 import { CommandAdministration } from '../../src/commands/command-administration.js';
 import { DeviceActions } from '../../src/commands/device-actions.js';
 import { CommandQueue } from '../../src/commands/queue.js';
 import { FileVaultKey } from '../../src/pki/credentials/filevault-key.js';
+import { ProfileRebuild } from '../../src/profiles/profile-rebuild.js';
 import type { TestApp } from '../helpers/app.js';
 import { capturingLogger } from '../http/log-lines.js';
 
@@ -14,7 +17,10 @@ export function batchWorkerOf({ db, box }: Pick<TestApp, 'db' | 'box'>): BatchWo
   queue.sharesPayloads = true;
   const commands = new CommandAdministration(box, queue, new FileVaultKey(box));
   const actions = new DeviceActions(box, queue, commands);
-  const expansion = new BatchExpansion({ box, queue, commands, actions });
+  const rebuild = new ProfileRebuild({ box, sign: () => undefined });
+  const payloads = new ProfilePayloads({ box, logger, profiles: rebuild, sign: (file) => file });
+  const profiles = new OneOffProfiles({ queue, payloads, credentialPauseMs: 200 });
+  const expansion = new BatchExpansion({ box, queue, commands, actions, profiles });
   return new BatchWorker({ db, logger, expansion });
 }
 

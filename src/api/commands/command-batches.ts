@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import type { BatchInput, CommandBatches } from '../../batches/command-batches.js';
+import type { BatchInput, BatchOrder, CommandBatches } from '../../batches/command-batches.js';
 import type { CommandAdministration } from '../../commands/command-administration.js';
 import type { JsonObject } from '../../commands/present-command.js';
 import type { Targets } from '../../db/batches/batch-repository.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { requireRights } from '../../resources/commands/command-operations.js';
-import { action } from '../action.js';
+import { type ActionResult, action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 import { readTargets, TARGET_MEMBERS, TARGET_RELATIONSHIPS } from './batch-targets.js';
 
@@ -25,16 +26,8 @@ const time = z.iso
   .nullable()
   .optional();
 
-const BODY = z.strictObject({
+const ORDER = {
   name: z.string().max(255).nullable().optional().describe('For people.'),
-  request_type: z.string().min(1).max(100).describe("One of Apple's request types."),
-  parameters: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe(
-      'As of a command. Text may have variables ($SERIAL, $DEVICE_NAME, $ATTRIBUTE_name …), which each device ' +
-        'gets its own values of; $$ is a dollar. Keys that a device does not know are left out for it.',
-    ),
   priority: z
     .int()
     .min(-INT4)
@@ -49,9 +42,23 @@ const BODY = z.strictObject({
     .max(LONGEST_SPREAD)
     .optional()
     .describe('Seconds over which commands and pushes are spread evenly; 0 by default.'),
-  ...TARGET_MEMBERS,
+};
+
+/** What a batch has beside its command. */
+export const BATCH_MEMBERS = { ...ORDER, ...TARGET_MEMBERS };
+type Order = z.infer<z.ZodObject<typeof ORDER>>;
+
+const BODY = z.strictObject({
+  ...BATCH_MEMBERS,
+  request_type: z.string().min(1).max(100).describe("One of Apple's request types."),
+  parameters: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe(
+      'As of a command. Text may have variables ($SERIAL, $DEVICE_NAME, $ATTRIBUTE_name …), which each device ' +
+        'gets its own values of; $$ is a dollar. Keys that a device does not know are left out for it.',
+    ),
 });
-type Body = z.infer<typeof BODY>;
 
 const counted = z.strictObject({
   count: z.int().describe('How many devices.'),
@@ -70,7 +77,11 @@ const TARGETS = z.strictObject({
     .describe('Devices that do not get it, by reason.'),
 });
 
-const PREVIEW = {
+export const DRY_RUN = {
+  dry_run: { description: 'Show what would become of the devices, and store nothing.' },
+};
+
+export const PREVIEW = {
   description: 'With `dry_run=true`: what would become of the devices. Nothing is stored.',
   meta: z.strictObject({
     targets: TARGETS,
@@ -107,25 +118,23 @@ export function commandBatchRoutes({ api, services }: CommandBatchDeps): ApiRout
           tags: [{ type: 'tags', id: 3 }],
         },
       },
-      flags: {
-        dry_run: { description: 'Show what would become of the devices, and store nothing.' },
-      },
+      flags: DRY_RUN,
       confirms: true,
       previews: PREVIEW,
       answer: { status: 202, description: 'The batch.', shows: TYPE },
       audit: { action: `${TYPE}.create`, targetType: TYPE },
       run: async (trx, { body, flags, confirm, context }) => {
-        const input = inputOf(body);
+        const { request_type: requestType, parameters = {} } = body;
+        const input = batchInput(body, {
+          requestType,
+          parameters: parameters as JsonObject,
+          profileId: null,
+        });
         requireRights(services, context, input);
         batches.read(input);
         const scope = await readTargets(api, trx, { body, context });
         const order = { input, scope, confirm, actor: context.actor.name };
-        if (flags.dry_run) {
-          const targets = await batches.preview(trx, order);
-          return { preview: previewOf(batches, input, targets) };
-        }
-        const { id, targets } = await batches.create(trx, order);
-        return created(api, id, { input, targets, confirm });
+        return orderBatch(api, trx, { batches, order, isDryRun: flags.dry_run });
       },
     }),
     action(api, {
@@ -170,14 +179,26 @@ export function commandBatchRoutes({ api, services }: CommandBatchDeps): ApiRout
   ];
 }
 
-function inputOf(body: Body): BatchInput {
-  const { name = null, request_type: requestType, parameters = {} } = body;
-  const { priority = null, ttl = null, after = null, expires_at = null, spread = 0 } = body;
-  return {
-    ...{ name, requestType, priority, ttl, after, spread },
-    parameters: parameters as JsonObject,
-    expiresAt: expires_at,
-  };
+/** What a request says of a batch, with its command. */
+export function batchInput(
+  order: Order,
+  command: Pick<BatchInput, 'requestType' | 'parameters' | 'profileId'>,
+): BatchInput {
+  const { name = null, priority = null, ttl = null, after = null, spread = 0 } = order;
+  const { expires_at: expiresAt = null } = order;
+  return { ...command, name, priority, ttl, after, expiresAt, spread };
+}
+
+/** Stores the batch, or with `isDryRun` only counts its targets. */
+export async function orderBatch(
+  api: ApiContext,
+  trx: Transaction,
+  { batches, order, isDryRun }: { batches: CommandBatches; order: BatchOrder; isDryRun: boolean },
+): Promise<ActionResult> {
+  const { input, confirm } = order;
+  if (isDryRun) return { preview: previewOf(batches, input, await batches.preview(trx, order)) };
+  const { id, targets } = await batches.create(trx, order);
+  return created(api, id, { input, targets, confirm });
 }
 
 function previewOf(batches: CommandBatches, input: BatchInput, targets: Targets) {

@@ -43,18 +43,22 @@ export interface FactNeeds {
   users: boolean;
   unlockToken: boolean;
   variables: readonly string[];
+  /** A text of `devices as t0` that tells further facts apart. */
+  further?: Sql;
 }
+
+export const NO_NEEDS: FactNeeds = { users: false, unlockToken: false, variables: [] };
 
 const EXAMPLES = 10;
 
 /** The columns of BatchFacts. */
 export const factNames = [
   ...['enrollment_state', ...ELIGIBILITY_COLUMNS],
-  ...['has_user', 'has_unlock_token', 'lacks_values'],
+  ...['has_user', 'has_unlock_token', 'lacks_values', 'further'],
 ].join(', ');
 
 /** Columns of BatchFacts for `devices as t0`. */
-export function factSql({ users, unlockToken, variables }: FactNeeds): Sql {
+export function factSql({ users, unlockToken, variables, further }: FactNeeds): Sql {
   const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
   const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
     where octet_length(k.sealed) > 0)`;
@@ -64,8 +68,10 @@ export function factSql({ users, unlockToken, variables }: FactNeeds): Sql {
     `${users ? hasUser : 'null::boolean'} as has_user`,
     `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
     `${variables.length > 0 ? lacks.text : 'null::boolean'} as lacks_values`,
+    `${further?.text ?? 'null::text'} as further`,
   ];
-  return { text: columns.join(', '), bindings: lacks.bindings };
+  const bindings = [...lacks.bindings, ...(further?.bindings ?? [])];
+  return { text: columns.join(', '), bindings };
 }
 
 const NAMED = `
@@ -137,4 +143,17 @@ select ${factNames}, cardinality(ids) as count,
 from (select ${factNames}, ${ids} as ids from target group by ${factNames}) counted`,
     bindings: [...targets.bindings, ...(batch === undefined ? [] : [batch.id])],
   });
+}
+
+/** The ids of the targets' devices. */
+export async function listTargets(
+  trx: Transaction,
+  selection: TargetSelection | FailedOf,
+): Promise<number[]> {
+  const { text, bindings } = targetsSql(selection, NO_NEEDS);
+  const [row] = await runPrepared<{ ids: number[] }>(trx, {
+    text: `select coalesce(array_agg(distinct id), '{}') as ids from (${text}) target`,
+    bindings,
+  });
+  return row?.ids ?? [];
 }
