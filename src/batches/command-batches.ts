@@ -73,7 +73,7 @@ export interface CommandBatchDeps {
 }
 
 /** Devices of one transaction of the expansion, by how their commands are made. */
-export const SLICE_SIZES = { uniform: 1_000, rendered: 200, own: 50, profile: 200 } as const;
+export const SLICE_SIZES = { uniform: 1_000, rendered: 200, own: 50, profile: 500 } as const;
 
 /** In the request that cancels; the others follow soon. */
 const CANCELLED_AT_ONCE = 2_000;
