@@ -108,9 +108,19 @@ export class BatchWorker {
   async #cancelAll(): Promise<void> {
     const { db } = this.#deps;
     const batches = await inTransaction(db, findCancelled);
-    for (const id of batches) {
-      const next = () => inTransaction(db, (trx) => cancelCommands(trx, id, CANCELLED));
-      while (!this.#isStopping && (await next()) === CANCELLED) await delay(PAUSE_MS);
+    for (const id of batches) await this.#cancel(id);
+  }
+
+  /** Commands that are locked meanwhile are cancelled by the next run. */
+  async #cancel(batch: number): Promise<void> {
+    const limit = CANCELLED;
+    let page = { count: limit, last: 0 };
+    while (!this.#isStopping && page.count === limit) {
+      const after = page.last;
+      page = await inTransaction(this.#deps.db, (trx) =>
+        cancelCommands(trx, batch, { after, limit }),
+      );
+      await delay(PAUSE_MS);
     }
   }
 

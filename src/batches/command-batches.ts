@@ -153,7 +153,7 @@ export class CommandBatches {
       );
     }
     await stopBatch(trx, id);
-    const cancelled = await cancelCommands(trx, id, CANCELLED_AT_ONCE);
+    const { count: cancelled } = await cancelCommands(trx, id, { limit: CANCELLED_AT_ONCE });
     afterCommit(trx, this.#deps.wake);
     return { cancelled };
   }

@@ -386,8 +386,8 @@ describe('a batch of commands', () => {
   });
 
   it('is cancelled with every command that is not final', async () => {
-    const devices = await addDevices(app, 1_500);
-    const id = await create(ASK, { devices, confirm: 1_500 });
+    const devices = await addDevices(app, 4_500);
+    const id = await create(ASK, { devices, confirm: 4_500 });
     await worker.run();
     await app.db
       .knex('commands')
@@ -398,7 +398,7 @@ describe('a batch of commands', () => {
     await worker.run();
     expect(await attributesOf(id)).toMatchObject({
       state: 'cancelled',
-      counts: { ...NONE, Acknowledged: 1, Cancelled: 1_499 },
+      counts: { ...NONE, Acknowledged: 1, Cancelled: 4_499 },
       finished_at: expect.any(String),
     });
     const again = await api.post(`/command_batches/${id}/cancel`);
@@ -406,7 +406,7 @@ describe('a batch of commands', () => {
       409,
       `batch ${id} is cancelled: there is nothing to cancel`,
     ]);
-    const early = await create(ASK, { devices, confirm: 2_000 });
+    const early = await create(ASK, { devices, confirm: 4_500 });
     await api.post(`/command_batches/${early}/cancel`);
     await worker.run();
     expect(await attributesOf(early)).toMatchObject({ state: 'cancelled', counts: NONE });

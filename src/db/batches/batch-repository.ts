@@ -144,17 +144,26 @@ export async function stopBatch(trx: Transaction, id: number): Promise<void> {
 const CANCEL = `
 with unsent as (
   select id from commands
-  where command_batch_id = ? and is_pending
-  order by id limit ? for update skip locked
+  where command_batch_id = :batch and is_pending and id > :after
+  order by id limit :limit for update skip locked
 ), cancelled as (
-  update commands c set status = 'Cancelled', ended_at = now(), reason = 'its batch was cancelled' from unsent u where c.id = u.id
+  update commands c set status = 'Cancelled', ended_at = now(), reason = 'its batch was cancelled'
+  from unsent u where c.id = u.id
 )
-select count(*)::integer as count from unsent`;
+select count(*)::integer as count, max(id) as last from unsent`;
 
-/** Cancels the next pending commands of a batch. Returns how many. */
-export async function cancelCommands(trx: Transaction, id: number, limit: number): Promise<number> {
-  const { rows } = await trx.raw<{ rows: { count: number }[] }>(CANCEL, [id, limit]);
-  return rows[0]?.count ?? 0;
+/** Cancels pending commands of a batch, the next ones after an id. Returns how many, and the last id. */
+export async function cancelCommands(
+  trx: Transaction,
+  batch: number,
+  { after = 0, limit }: { after?: number; limit: number },
+): Promise<{ count: number; last: number }> {
+  const { rows } = await trx.raw<{ rows: { count: number; last: number | null }[] }>(CANCEL, {
+    batch,
+    after,
+    limit,
+  });
+  return { count: rows[0]?.count ?? 0, last: rows[0]?.last ?? after };
 }
 
 const HAS_SLICES = `exists (
