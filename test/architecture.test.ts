@@ -34,6 +34,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/diagnosis': ['db/connection'],
   'db/processes': ['db/connection', 'db/jobs'],
   'embedded-postgres': ['db/connection'],
+  cluster: ['db/connection'],
   http: ['jsonapi'],
   events: ['jsonapi', 'db/admin'],
   auth: [...['http', 'jsonapi', 'events'], ...['db/connection', 'db/admin', 'db/processes']],

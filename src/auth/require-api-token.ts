@@ -1,13 +1,13 @@
 import type { RequestHandler } from 'express';
 import { tokenOf, unauthorized } from '../http/requests/authorization.js';
-import { FailureLimit, type FailureLimitOptions } from '../http/requests/failure-limit.js';
+import { FailureLimit, named, type SharedLimitOptions } from '../http/requests/failure-limit.js';
 import { setActor, sourceAddressOf } from '../http/requests/request-context.js';
 import type { Actor } from '../jsonapi/context.js';
 
 export interface ApiTokenOptions {
   /** The token's actor; null if it is unknown, expired or revoked. */
   verify: (token: string) => Promise<Actor | null>;
-  limit?: FailureLimitOptions | undefined;
+  limit?: SharedLimitOptions | undefined;
 }
 
 const TOKEN = /^mst_/;
@@ -20,8 +20,8 @@ const PREFIX_LENGTH = 12;
  * bounds the cost of looking up unknown tokens.
  */
 export function requireApiToken({ verify, limit }: ApiTokenOptions): RequestHandler {
-  const byAddress = new FailureLimit(limit);
-  const byPrefix = new FailureLimit(limit);
+  const byAddress = new FailureLimit(named('tokens by address', limit));
+  const byPrefix = new FailureLimit(named('tokens by prefix', limit));
 
   return async (req, res, next) => {
     const token = tokenOf(req.get('authorization'));

@@ -16,12 +16,12 @@ function finish(code: number): void {
 }
 
 /**
- * Turns the lab on and logs warnings to standard error, or more if LOG_LEVEL asks for it. LOG_LEVEL=info
+ * Turns the lab on, in one process, and logs warnings to standard error, or more if LOG_LEVEL asks for it. LOG_LEVEL=info
  * in a `.env` does not count: .env.example sets it.
  */
 async function openLab(): Promise<Pick<LabIo, 'config' | 'logger'>> {
   const { createLogger } = await import('../logger.js');
-  const config = loadConfig({ ...process.env, LAB: 'on' }, process.cwd());
+  const config = loadConfig({ ...process.env, LAB: 'on', WORKERS: '1' }, process.cwd());
   const isSet = Boolean(process.env.LOG_LEVEL?.trim()) || config.logLevel !== 'info';
   return { config, logger: createLogger(isSet ? config.logLevel : 'warn', process.stderr) };
 }

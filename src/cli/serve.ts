@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../logger.js';
-import { type RunningServer, serve } from '../server/main.js';
+import { serve } from '../server/main.js';
+import type { RunningServer } from '../server/serving.js';
 import { logLostFailures } from './process-failures.js';
 
 /** A stop that takes longer than this ends the process at once. */
@@ -28,7 +29,7 @@ export async function serveCommand(
   }
   const server = await serve(config, logger);
   try {
-    await beside(stopRequest.signal, server);
+    await Promise.race([beside(stopRequest.signal, server), server.failed]);
   } finally {
     await stop(server);
   }

@@ -23,6 +23,7 @@ import {
   setupTimeout,
   syncInterval,
   url,
+  workers,
 } from './values.js';
 
 export { APPLE_DEP_HOST, APPLE_PUSH_HOST, isLoopback };
@@ -70,6 +71,8 @@ export interface Config {
   readonly identityGrace: number;
   /** web serves the surfaces, worker does the background work, all does both. */
   readonly role: (typeof ROLES)[number];
+  /** Processes that serve; with more than one this process serves nothing itself. */
+  readonly workers: number;
   /** Origin of Apple's push service, or of a stand-in. */
   readonly apnsHost: string;
   /** PEM file of CAs to trust for `apnsHost`; undefined: those of Node.js. */
@@ -170,6 +173,7 @@ export const ENVIRONMENT = z.object({
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
+  WORKERS: workers.default(1),
   APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
   APNS_CA_FILE: z.string().optional(),
   DEP_HOST: serviceHost.default(APPLE_DEP_HOST),
@@ -268,6 +272,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,
+    workers: env.WORKERS,
     apnsHost: env.APNS_HOST,
     apnsCaFile: env.APNS_CA_FILE === undefined ? undefined : resolve(cwd, env.APNS_CA_FILE),
     depHost: env.DEP_HOST,

@@ -56,7 +56,11 @@ function oidcProblems(env: Record<string, string>): string[] {
 }
 
 /** Processes with separate roles need a database that all of them can reach. */
-function roleProblems({ ROLE: role = 'all', DATABASE_URL: url }: Record<string, string>): string[] {
+function roleProblems(env: Record<string, string>): string[] {
+  const { ROLE: role = 'all', DATABASE_URL: url, WORKERS: workers = '1' } = env;
+  if (role === 'worker' && workers !== '1') {
+    return ['WORKERS: must not be set with ROLE=worker, which answers no devices'];
+  }
   if (!['web', 'worker'].includes(role) || url !== undefined) return [];
   return [`ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`];
 }

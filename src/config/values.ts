@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 
 // The types of values of environment variables, with their error messages.
@@ -24,6 +25,10 @@ export const deviceCount = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a number of devices')
   .transform(Number);
+export const workers = z
+  .string()
+  .regex(/^(auto|[1-9]|[1-5]\d|6[0-4])$/, 'must be a number from 1 to 64, or auto')
+  .transform((text) => (text === 'auto' ? Math.min(64, availableParallelism()) : Number(text)));
 export const countPerMinute = z
   .string()
   .regex(/^[1-9]\d{0,5}$/, 'must be a number from 1 to 999999')

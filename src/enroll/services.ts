@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
+import type { FailureSharing } from '../http/requests/failure-limit.js';
 import type { Logger } from '../logger.js';
 import type { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import type { FactoryCaTrust } from '../pki/trust/factory-ca.js';
@@ -20,5 +21,7 @@ export interface EnrollServices extends EnrollmentProfileDeps {
   /** DER of this server's TLS chain, the leaf first; empty behind a proxy that terminates TLS. */
   tlsChain: () => Buffer[];
   bodies: BodyReader;
+  /** undefined: no other process serves the same port. */
+  failureSharing: FailureSharing | undefined;
   logger: Logger;
 }

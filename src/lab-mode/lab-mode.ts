@@ -52,16 +52,22 @@ export interface Lab {
   apnsHost: string;
   /** PEM, in place of APNS_CA_FILE. */
   apnsCa: string;
-  standIn: ApnsStandIn;
   /** In place of DEP_HOST. */
   depHost: string;
   /** PEM, in place of DEP_CA_FILE. */
   depCa: string;
-  dep: DepStandIn;
+  /** Where the stand-ins are, for a worker that joins them. */
+  standIns: StandInsDescription;
   /** Trusted like Apple's factory CAs. */
   factoryCas: readonly ParsedCertificate[];
   describe(): Promise<LabDescription>;
   close(): Promise<void>;
+}
+
+/** The lab in the process that has the stand-ins. */
+export interface LabWithStandIns extends Lab {
+  standIn: ApnsStandIn;
+  dep: DepStandIn;
 }
 
 const REMEDY = 'use another DATA_DIR or DATABASE_URL for the lab';
@@ -76,7 +82,7 @@ interface Prepared {
  * Starts the stand-ins for Apple's push service, with a push certificate, and for DEP, and a CA that
  * certifies simulated devices as Apple certifies real ones.
  */
-export async function openLab(deps: LabDeps): Promise<Lab> {
+export async function openLab(deps: LabDeps): Promise<LabWithStandIns> {
   const { authority, factoryCa, topic } = await prepare(deps);
   // Few servers have a lab, so the others do not load its stand-ins.
   const { describeStandIns, startStandIns } = await import('./stand-ins.js');
@@ -86,23 +92,44 @@ export async function openLab(deps: LabDeps): Promise<Lab> {
     { apns: apns.url, control: apns.controlUrl, push_topic: topic, portal: dep.portalUrl },
     `the lab is on: pushes go to its stand-in for APNs; see ${deps.config.publicUrl}/lab`,
   );
+  const close = async () => {
+    await Promise.all([apns.close(), dep.close()]);
+  };
+  const lab = labOf(deps, { standIns: describeStandIns(standIns), factoryCa, topic, close });
+  return { ...lab, standIn: apns, dep };
+}
+
+/** The lab of the primary, in one of its workers. */
+export async function joinLab(deps: LabDeps, standIns: StandInsDescription): Promise<Lab> {
+  const { factoryCa, topic } = await inTransaction(deps.db, async (trx) => ({
+    factoryCa: await findFactoryCa(trx, deps.box),
+    topic: await findTopic(trx),
+  }));
+  if (factoryCa === undefined || topic === undefined) throw new Error('the lab is not prepared');
+  return labOf(deps, { standIns, factoryCa, topic, close: () => Promise.resolve() });
+}
+
+interface OpenedLab extends Pick<Prepared, 'factoryCa' | 'topic'> {
+  standIns: StandInsDescription;
+  close(): Promise<void>;
+}
+
+function labOf({ db }: LabDeps, { standIns, factoryCa, topic, close }: OpenedLab): Lab {
+  const { apns, dep } = standIns;
   return {
     apnsHost: apns.url,
-    apnsCa: apns.caPem,
-    standIn: apns,
+    apnsCa: apns.ca,
     depHost: dep.url,
-    depCa: dep.caPem,
-    dep,
+    depCa: dep.ca,
+    standIns,
     factoryCas: [factoryCa.certificate],
     describe: async () => ({
-      ...describeStandIns(standIns),
+      ...standIns,
       push_topic: topic,
       device_ca: { certificate: certificatePem(factoryCa), key: privateKeyPem(factoryCa) },
-      serials: await listWaitingSerials(deps.db.knex),
+      serials: await listWaitingSerials(db.knex),
     }),
-    close: async () => {
-      await Promise.all([apns.close(), dep.close()]);
-    },
+    close,
   };
 }
 

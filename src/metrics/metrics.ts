@@ -1,4 +1,4 @@
-import { Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import {
   blockedTopics,
   duePushes,
@@ -26,6 +26,8 @@ export interface MetricsDeps {
   logger: Logger;
   version: string;
   role: string;
+  /** The metrics of the other processes that serve the same port. */
+  others?: (() => Promise<MetricsPart[]>) | undefined;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile?: (() => FileCertificate | undefined) | undefined;
 }
@@ -35,23 +37,36 @@ export interface Metrics extends RequestMetrics, WorkMetrics {
   readonly contentType: string;
   /** All metrics in the Prometheus text format, without those the database does not return in time. */
   text: () => Promise<string>;
+  /** Those of this process alone, for another one that shows the sum. */
+  own: () => Promise<MetricsPart>;
 }
+
+/** As prom-client writes and adds them up. */
+export type MetricsPart = Record<string, unknown>[];
 
 /** Each has its own registry, so that a process can hold several. */
 export function createMetrics(deps: MetricsDeps): Metrics {
-  const { db, logger, version, role, tlsFile } = deps;
+  const { db, logger, version, role, tlsFile, others = async () => [] } = deps;
   const registry = new Registry();
   const recorders = { ...createRequestMetrics(registry), ...createWorkMetrics(registry) };
-  const show = createFigureGauges(registry);
+  // What the database knows is the same in all processes, and no sum.
+  const shared = new Registry();
+  const show = createFigureGauges(shared);
   createProcessMetrics(registry, { version, role, poolUse: () => poolUse(db) });
+  const own = async (): Promise<MetricsPart> =>
+    (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric }));
   const snapshot = createSnapshot(figureSources(db, tlsFile), { logger });
   return {
     ...recorders,
     contentType: registry.contentType,
     text: async () => {
-      show(await snapshot.read());
-      return await registry.metrics();
+      const [figures, parts] = await Promise.all([snapshot.read(), others()]);
+      show(figures);
+      const sum =
+        parts.length === 0 ? registry : AggregatorRegistry.aggregate([await own(), ...parts]);
+      return (await sum.metrics()) + (await shared.metrics());
     },
+    own,
   };
 }
 

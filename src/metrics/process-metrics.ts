@@ -16,6 +16,7 @@ export function createProcessMetrics(registry: Registry, options: ProcessMetrics
     help: 'Always 1; which version runs in which role.',
     labelNames: ['version', 'role'],
     registers,
+    aggregator: 'first',
   }).set({ version: options.version, role: options.role }, 1);
   new Gauge({
     name: 'muster_database_pool_waiting',
@@ -122,6 +123,7 @@ export function createWorkMetrics(registry: Registry): WorkMetrics {
       "0: this process cannot reach Apple's push service, and what it should push waits; see " +
       '/api/v1/credentials. Always 1 with ROLE=web, which pushes only by hand.',
     registers,
+    aggregator: 'min',
   });
   reachable.set(1);
   const resultLabel = createResultLabel();

@@ -12,10 +12,8 @@ import type { DeviceActions } from '../commands/device-actions.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import { WriteProbe } from '../db/connection/health.js';
 import { isOutage } from '../db/connection/outage.js';
 import { toAppError } from '../db/connection/sqlstate.js';
-import { migrationStatus } from '../db/schema/migrate.js';
 import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
 import { Diagnoses } from '../diagnosis/diagnoses.js';
@@ -29,17 +27,16 @@ import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createEnrollRouter } from '../enroll/router.js';
 import type { ProfileSigner } from '../enroll/send-profile.js';
 import type { EnrollServices } from '../enroll/services.js';
-import { AppError } from '../errors.js';
 import { auditOfCreated, writeAudit } from '../events/audit.js';
 import { GroupPreviews } from '../groups/group-preview.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
-import { createHealthRouter } from '../http/pages/health.js';
 import { createLabRouter } from '../http/pages/lab-page.js';
 import { createRootPage } from '../http/pages/root-page.js';
 import { compress } from '../http/requests/compress.js';
 import { crossOrigin } from '../http/requests/cross-origin.js';
 import { crossSite } from '../http/requests/cross-site.js';
+import type { FailureSharing } from '../http/requests/failure-limit.js';
 import { requestContext } from '../http/requests/request-context.js';
 import { requestLog } from '../http/requests/request-log.js';
 import { apiSecurityHeaders, pageSecurityHeaders } from '../http/requests/security-headers.js';
@@ -53,7 +50,6 @@ import { createMdmRouter } from '../mdm/handler.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { createMetricsRouter } from '../metrics/metrics-router.js';
 import type { CertificateAuthorities } from '../pki/authority/authorities.js';
-import { requireStarted } from '../pki/authority/authority.js';
 import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { AuthorityRotations } from '../pki/authority/stored-authority.js';
 import type { TlsUse } from '../pki/certificates/certificate-checks.js';
@@ -75,6 +71,7 @@ import { DEFINITIONS } from '../resources/index.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
+import { healthRouter } from './health-checks.js';
 import type { createResourceServices } from './resource-services.js';
 
 export interface AppDeps {
@@ -113,30 +110,8 @@ export interface AppDeps {
   push: PushService;
   /** Only with LAB=on. */
   lab: Lab | undefined;
-}
-
-async function checkMigrations(db: Database): Promise<void> {
-  const { pending } = await migrationStatus(db);
-  if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
-}
-
-function checkAuthority({ certificate }: CertificateAuthorities['current']): void {
-  requireStarted(certificate);
-  if (certificate.notAfter > new Date()) return;
-  const message = 'The certificate authority has expired: run `muster ca rotate`';
-  throw new AppError('unavailable', 503, message);
-}
-
-function healthRouter({ db, logger, authorities }: AppDeps) {
-  const writes = new WriteProbe(db);
-  const checks = {
-    // By connections for which no device waits: a server under load is not one that is unwell.
-    database: async () => db.background.query('select 1'),
-    writes: () => writes.check(),
-    migrations: () => checkMigrations(db),
-    certificate_authority: async () => checkAuthority(authorities.current),
-  };
-  return createHealthRouter({ checks, logger });
+  /** undefined: no other process serves the same port. */
+  failureSharing: FailureSharing | undefined;
 }
 
 function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
@@ -265,6 +240,7 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
     challenges,
     bodies,
     factoryCas: deps.factoryCas,
+    failureSharing: deps.failureSharing,
     publicUrl: config.publicUrl,
     signer: deps.profileSigner,
     tlsChain: deps.tlsChain,
@@ -288,7 +264,8 @@ export function createApp(deps: AppDeps): Express {
   app.set('query parser', 'simple');
   if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
   app.use(requestContext(createProxyTrust(config.trustProxy)));
-  const authenticated = requireApiToken({ verify: (token) => tokens.verify(token) });
+  const limit = { sharing: deps.failureSharing };
+  const authenticated = requireApiToken({ verify: (token) => tokens.verify(token), limit });
   const api = createApiContext(deps);
   if (isServing) app.use('/api/v1', adminApi(deps, api, authenticated));
   mountOperations(app, deps, authenticated);

@@ -1,20 +1,15 @@
 import type { Express } from 'express';
-import { LRUCache } from 'lru-cache';
 import { version } from '../../package.json';
 import { TokenVerifier } from '../auth/token-verifier.js';
 import { BatchExpansion } from '../batches/batch-expansion.js';
 import { BatchWorker } from '../batches/batch-worker.js';
 import { DeviceActions } from '../commands/device-actions.js';
 import { CommandQueue } from '../commands/queue.js';
-import { HANDLED_TYPES } from '../commands/registry.js';
 import { ReportWorker } from '../commands/reports/report-worker.js';
 import { type Config, withHttps } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import type { KnownDevice } from '../db/device-path/authenticate.js';
-import { CheckIns } from '../db/device-path/check-ins.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
-import { ReportExchange } from '../db/device-path/report-exchange.js';
 import { createDepServices } from '../dep/dep-services.js';
 import { HealthWorker } from '../diagnosis/health-worker.js';
 import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
@@ -26,6 +21,7 @@ import type { BodyLimits } from '../http/bodies/body-reader.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { TlsSettings } from '../http/server/tls.js';
 import { checkCredentialsSoon } from '../jobs/tasks/check-credentials.js';
+import type { Lab } from '../lab-mode/lab-mode.js';
 import { createWarner, type Logger } from '../logger.js';
 import { createDeviceHandler } from '../mdm/handler.js';
 import type { MdmServices } from '../mdm/services.js';
@@ -49,8 +45,8 @@ import { createAssignedProfiles } from './assigned-profiles.js';
 import { createBackground } from './background.js';
 import { createBackgroundTasks } from './background-tasks.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
-import { openPushService } from './push.js';
-import { bodyReaders, identitySources } from './request-readers.js';
+import { type ClusterMember, openPushService } from './push.js';
+import { bodyReaders, deviceMessages, identitySources } from './request-readers.js';
 import {
   createResourceServices,
   type ResourceServiceDeps,
@@ -63,6 +59,8 @@ export interface ContainerDeps extends Pick<ResourceServiceDeps, 'passwordCost'>
   db: Database;
   box: SecretBox;
   logger: Logger;
+  /** Of a worker that serves the same port as others. */
+  member?: ClusterMember;
   /** Only tests change these. */
   bodyLimits?: BodyLimits;
 }
@@ -76,6 +74,7 @@ export interface Container {
   publicUrl: string;
   metrics: Metrics;
   authorities: CertificateAuthorities;
+  lab: Lab | undefined;
   /** Lets others know of this process. AppError when a rotation of the master key has begun. */
   announce(): Promise<void>;
   /** Begins the background work of this process. */
@@ -95,13 +94,15 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   const tlsCertificates = await openTlsCertificates(given);
   const isOverTls = tlsCertificates.servesTls;
   const deps = isOverTls ? { ...given, config: withHttps(given.config) } : given;
-  const { config, db, box, logger } = deps;
+  const { config, db, box, logger, member } = deps;
   const tlsFile = () => (config.tls && tlsCertificates.current)?.certificate;
   const tlsUse = {
     servesStored: isOverTls && config.tls === undefined,
     host: requiredHost(config),
   };
-  const metrics = createMetrics({ db, logger, version, role: config.role, tlsFile });
+  const { role } = config;
+  const others = member?.otherMetrics;
+  const metrics = createMetrics({ db, logger, version, role, tlsFile, others });
   const { publicUrl, identityGrace } = config;
   const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
   const trust = await createTrust({ db, identityGrace });
@@ -165,12 +166,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     logger,
     trust,
     profiles: renderer,
-    reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
-    checkIns: new CheckIns(db, {
-      isClosed: config.enrollment === 'closed',
-      isHolding: config.replaceEnrolled === 'hold',
-    }),
-    recentAuthenticates: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
+    ...deviceMessages(config, db),
     ...identitySources(config, logger),
     ...messageThreads(threads, logger),
     onPushDue: () => push.wake(),
@@ -207,7 +203,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       }),
   });
   const deviceHandler =
-    config.role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
+    role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
     config,
     db,
@@ -236,6 +232,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tlsUse,
     tlsCaveats: () => tlsCertificates.caveats,
     tlsFile,
+    failureSharing: member,
   });
   const rules = new LoadedRules({ registry: resourceRegistry(), logger });
   const background = createBackground({
@@ -271,6 +268,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     deviceHandler,
     metrics,
     authorities,
+    lab,
     publicUrl,
     tls: tlsSettings(tlsCertificates, config),
     announce: async () => {

@@ -2,10 +2,12 @@ import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { ChangeFeed } from '../db/processes/change-feed.js';
+import type { FailureSharing } from '../http/requests/failure-limit.js';
 import { createJobQueue } from '../jobs/job-queue.js';
-import { openLab, retireLab } from '../lab-mode/lab-mode.js';
+import { joinLab, openLab, retireLab } from '../lab-mode/lab-mode.js';
+import type { StandInsDescription } from '../lab-mode/stand-ins.js';
 import type { Logger } from '../logger.js';
-import type { Metrics } from '../metrics/metrics.js';
+import type { Metrics, MetricsPart } from '../metrics/metrics.js';
 import { ApnsClients } from '../push/apns/apns-clients.js';
 import { createPushCertificateLoader } from '../push/push-certificates.js';
 import { PushService } from '../push/push-service.js';
@@ -16,12 +18,26 @@ interface PushDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
+  /** Of a worker. */
+  member?: ClusterMember | undefined;
+}
+
+/** What a worker has of its primary, and of the other workers. */
+export interface ClusterMember extends FailureSharing {
+  /** Where the primary's lab is; undefined without one. */
+  standIns: StandInsDescription | undefined;
+  /** The metrics of all other processes. */
+  otherMetrics(): Promise<MetricsPart[]>;
+}
+
+function openOrJoinLab({ member, ...deps }: PushDeps) {
+  return member?.standIns === undefined ? openLab(deps) : joinLab(deps, member.standIns);
 }
 
 /** The push service with its job queue, change feed and, with LAB=on, the lab it pushes to. */
 export async function openPushService(deps: PushDeps, metrics: Metrics) {
   const { config, db, box, logger } = deps;
-  const lab = config.lab ? await openLab({ config, db, box, logger }) : undefined;
+  const lab = config.lab ? await openOrJoinLab(deps) : undefined;
   if (lab === undefined) await retireLab({ db, logger });
   const load = createPushCertificateLoader({ db, box });
   const host = lab?.apnsHost ?? config.apnsHost;

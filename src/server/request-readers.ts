@@ -1,4 +1,10 @@
+import { LRUCache } from 'lru-cache';
+import { HANDLED_TYPES } from '../commands/registry.js';
 import type { Config } from '../config/config.js';
+import type { Database } from '../db/connection/database.js';
+import type { KnownDevice } from '../db/device-path/authenticate.js';
+import { CheckIns } from '../db/device-path/check-ins.js';
+import { ReportExchange } from '../db/device-path/report-exchange.js';
 import {
   BODY_LIMITS,
   type BodyLimits,
@@ -37,5 +43,17 @@ export function bodyReaders({
   return {
     bodies: new BodyReader({ proxies, logger, limits: bodyLimits ?? BODY_LIMITS }),
     uploads: new BodyReader({ proxies, logger, limits: bodyLimits ?? UPLOAD_LIMITS }),
+  };
+}
+
+/** What answers check-ins and reports. */
+export function deviceMessages({ enrollment, replaceEnrolled }: Config, db: Database) {
+  return {
+    reportExchange: new ReportExchange({ db, handledTypes: HANDLED_TYPES }),
+    checkIns: new CheckIns(db, {
+      isClosed: enrollment === 'closed',
+      isHolding: replaceEnrolled === 'hold',
+    }),
+    recentAuthenticates: new LRUCache<string, KnownDevice>({ max: 10_000, ttl: 600_000 }),
   };
 }

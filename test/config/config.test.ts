@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigError, ENVIRONMENT, loadConfig, withHttps } from '../../src/config/config.js';
@@ -58,6 +59,11 @@ describe('a bad environment', () => {
       'HTTP://a.test',
     ].map((value): [string, string, string] => ['CORS_ORIGINS', value, BAD_ORIGIN]),
     ['ROLE', 'queen', 'must be one of all, web, worker'],
+    ...['0', '65', '2.5', '-1', 'many'].map((value): [string, string, string] => [
+      'WORKERS',
+      value,
+      'must be a number from 1 to 64, or auto',
+    ]),
     ...[
       'api.push.apple.com',
       'http://push.example.com',
@@ -107,6 +113,18 @@ describe('a bad environment', () => {
     expect(problems({ ROLE: role })).toEqual([
       `ROLE: ${role} needs DATABASE_URL (processes of one server share a database)`,
     ]);
+  });
+
+  it('is refused: WORKERS where nothing is served', () => {
+    const DATABASE_URL = 'postgresql://muster@db/muster';
+    expect(problems({ ROLE: 'worker', WORKERS: '2', DATABASE_URL })).toEqual([
+      'WORKERS: must not be set with ROLE=worker, which answers no devices',
+    ]);
+    expect(problems({ ROLE: 'worker', WORKERS: '1', DATABASE_URL })).toEqual([]);
+  });
+
+  it('takes as many workers as there are cores', () => {
+    expect(loadConfig({ WORKERS: 'auto' }, cwd).workers).toBe(availableParallelism());
   });
 
   it('is refused: a lab that others could reach, or with a ROLE', () => {
@@ -185,6 +203,7 @@ describe('an empty environment', () => {
       keyExport: true,
       corsOrigins: [],
       role: 'all',
+      workers: 1,
       apnsHost: 'https://api.push.apple.com',
       apnsCaFile: undefined,
       depHost: 'https://mdmenrollment.apple.com',
@@ -242,7 +261,8 @@ describe('a good environment', () => {
         INVENTORY_STALE_AFTER: '20s',
         KEY_EXPORT: 'off',
         CORS_ORIGINS: 'https://a.test, http://localhost:5173',
-        ROLE: 'worker',
+        ROLE: 'web',
+        WORKERS: '3',
         APNS_HOST: 'http://127.0.0.1:2197/',
         APNS_CA_FILE: 'apns.pem',
         DEP_HOST: 'http://localhost:2198',
@@ -289,7 +309,8 @@ describe('a good environment', () => {
       inventoryStaleAfter: 20_000,
       keyExport: false,
       corsOrigins: ['https://a.test', 'http://localhost:5173'],
-      role: 'worker',
+      role: 'web',
+      workers: 3,
       apnsHost: 'http://127.0.0.1:2197',
       apnsCaFile: join(cwd, 'apns.pem'),
       depHost: 'http://localhost:2198',

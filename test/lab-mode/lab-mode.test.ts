@@ -12,7 +12,12 @@ import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { readPushTopic } from '../../src/db/admin/settings-repository.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
-import { type Lab, type LabDescription, openLab, retireLab } from '../../src/lab-mode/lab-mode.js';
+import {
+  type LabDescription,
+  type LabWithStandIns,
+  openLab,
+  retireLab,
+} from '../../src/lab-mode/lab-mode.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
 import { privateKeyLabel } from '../../src/pki/master-key/master-key.js';
 import { startApp } from '../helpers/app.js';
@@ -26,7 +31,7 @@ const box = new SecretBox(Buffer.alloc(32, 7));
 const TOPIC = /^com\.apple\.mgmt\.External\.[0-9a-f-]{36}$/;
 
 let database: TestDatabase;
-let labs: Lab[];
+let labs: LabWithStandIns[];
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -41,7 +46,7 @@ afterEach(async () => {
 
 afterAll(removeTemporaryDirectories);
 
-async function open(logger = capturingLogger().logger): Promise<Lab> {
+async function open(logger = capturingLogger().logger): Promise<LabWithStandIns> {
   const lab = await openLab({ config, db: database.db, box, logger });
   labs.push(lab);
   return lab;

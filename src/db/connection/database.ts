@@ -29,12 +29,22 @@ export interface Database {
   close(): Promise<void>;
 }
 
+/** The most connections of each pool. */
+export interface PoolSizes {
+  device: number;
+  admin: number;
+  list: number;
+  background: number;
+}
+
 export interface DatabaseOptions {
   /** Either this or `connection`. `pgbouncer=true` in it means a transaction-mode pooler. */
   connectionString?: string;
   connection?: ConnectionSettings;
   /** Connections of the device path, 10 by default; the admin side has at most as many. */
   poolSize?: number;
+  /** Instead of `poolSize`. */
+  sizes?: PoolSizes | undefined;
   namedStatements?: boolean;
   /** Time limit of one statement of a list; 5 s by default. */
   listTimeoutMs?: number;
@@ -124,7 +134,9 @@ const ignore = () => undefined;
 export function connectDatabase(options: DatabaseOptions): Database {
   const { logger } = options;
   const namedStatements = options.namedStatements ?? !asksForPooler(options.connectionString);
-  const max = options.poolSize ?? 10;
+  const { poolSize: max = 10 } = options;
+  const own = { device: max, admin: max, list: max, background: BACKGROUND_CONNECTIONS };
+  const { sizes = own } = options;
   const client: pg.ClientConfig = {
     ...target(options),
     ...sessionLimits(namedStatements),
@@ -133,12 +145,12 @@ export function connectDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     types: TYPES,
   };
-  const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max });
-  const background = new pg.Pool({ ...client, max: BACKGROUND_CONNECTIONS });
+  const pool = new pg.Pool({ ...client, ...devicePathSession(namedStatements), max: sizes.device });
+  const background = new pg.Pool({ ...client, max: sizes.background });
   const lists = new ListConnections({
     client,
     types: TYPES,
-    poolSize: max,
+    poolSize: sizes.list,
     keepsSession: namedStatements,
     canceller: background,
     timeoutMs: options.listTimeoutMs,
@@ -157,7 +169,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   const builder = knex({
     client: 'pg',
     connection: client as Knex.PgConnectionConfig,
-    pool: { min: 0, max },
+    pool: { min: 0, max: sizes.admin },
     log: knexLog(logger),
     // Error messages are logged; the values bound to the statement must not be.
     compileSqlOnError: false,

@@ -37,7 +37,7 @@ function accountServices(services: EnrollServices): AccountServices {
     ...services,
     tokens: new AccessTokens(box),
     sessions: new SignInSessions({ box, publicUrl }),
-    limits: new SignInLimits(),
+    limits: new SignInLimits({ sharing: services.failureSharing }),
     provider: oidc === undefined ? undefined : new IdentityProvider({ oidc, redirectUri }),
   };
 }

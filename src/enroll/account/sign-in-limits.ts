@@ -1,4 +1,4 @@
-import { FailureLimit, type FailureLimitOptions } from '../../http/requests/failure-limit.js';
+import { FailureLimit, named, type SharedLimitOptions } from '../../http/requests/failure-limit.js';
 
 /** An attempt to sign in. */
 export interface Attempt {
@@ -16,10 +16,11 @@ export class SignInLimits {
   readonly #byAccount: FailureLimit;
   readonly #newAddresses: FailureLimit;
 
-  constructor(options: FailureLimitOptions = {}) {
-    this.#byAddress = new FailureLimit(options);
-    this.#byAccount = new FailureLimit(options);
-    this.#newAddresses = new FailureLimit({ ...options, limit: 1 });
+  constructor(options: SharedLimitOptions = {}) {
+    this.#byAddress = new FailureLimit(named('sign-in by address', options));
+    this.#byAccount = new FailureLimit(named('sign-in by account', options));
+    const first = { ...options, limit: 1 };
+    this.#newAddresses = new FailureLimit(named('sign-in from new addresses', first));
   }
 
   /** Counts an attempt as failed before it is checked. AppError 429 over the limit. */

@@ -2,11 +2,34 @@ import { ipKeyGenerator } from 'express-rate-limit';
 import { LRUCache } from 'lru-cache';
 import { AppError } from '../../errors.js';
 
+/** The other processes that serve the same port. */
+export interface FailureSharing {
+  /** Has them count an attempt, too. */
+  tellFailure(failure: { limit: string; key: string; count: 1 | -1 }): void;
+  /** `listener` is called for each attempt that they count under the name `limit`. */
+  onFailure(limit: string, listener: (key: string, count: number) => void): void;
+}
+
 export interface FailureLimitOptions {
   limit?: number | undefined;
   windowMs?: number | undefined;
   /** The least recently used keys beyond this number are forgotten. */
   maxKeys?: number | undefined;
+  /** Counts together with the limits of this name in other processes. */
+  shared?: { name: string; by: FailureSharing } | undefined;
+}
+
+/** The options with the name of one of several limits. */
+export function named(
+  name: string,
+  { sharing, ...options }: SharedLimitOptions = {},
+): FailureLimitOptions {
+  return sharing === undefined ? options : { ...options, shared: { name, by: sharing } };
+}
+
+/** Of several limits, which get their names by `named`. */
+export interface SharedLimitOptions extends Omit<FailureLimitOptions, 'shared'> {
+  sharing?: FailureSharing | undefined;
 }
 
 interface Failures {
@@ -20,16 +43,39 @@ export class FailureLimit {
   readonly #maxKeys: number;
   readonly #limit: number;
   readonly #windowMs: number;
+  readonly #shared: FailureLimitOptions['shared'];
 
-  constructor({ limit = 20, windowMs = 60_000, maxKeys = 10_000 }: FailureLimitOptions = {}) {
+  constructor(options: FailureLimitOptions = {}) {
+    const { limit = 20, windowMs = 60_000, maxKeys = 10_000, shared } = options;
     this.#maxKeys = maxKeys;
     this.#limit = limit;
     this.#windowMs = windowMs;
+    this.#shared = shared;
+    shared?.by.onFailure(shared.name, (key, count) => {
+      if (count > 0) this.#add(key);
+      else this.#remove(key);
+    });
   }
 
   /** Counts one failure. Returns AppError 429 if it exceeds the limit. */
   count(key: string | null): AppError | undefined {
     const name = nameOf(key);
+    this.#tell(name, 1);
+    return this.#add(name);
+  }
+
+  /** Undoes `count`: the attempt did not fail. */
+  uncount(key: string | null): void {
+    const name = nameOf(key);
+    this.#tell(name, -1);
+    this.#remove(name);
+  }
+
+  #tell(key: string, count: 1 | -1): void {
+    this.#shared?.by.tellFailure({ limit: this.#shared.name, key, count });
+  }
+
+  #add(name: string): AppError | undefined {
     const now = Date.now();
     // Takes memory for all keys at once: not before somebody has failed.
     this.#counts ??= new LRUCache({ max: this.#maxKeys });
@@ -41,9 +87,8 @@ export class FailureLimit {
     return failures.total > this.#limit ? tooMany(failures.resetAt - now) : undefined;
   }
 
-  /** Undoes `count`: the attempt did not fail. */
-  uncount(key: string | null): void {
-    const known = this.#counts?.get(nameOf(key));
+  #remove(name: string): void {
+    const known = this.#counts?.get(name);
     if (known !== undefined) known.total -= 1;
   }
 }

@@ -1,0 +1,14 @@
+/** So many ends within the window are no accident any more. */
+const MOST_ENDS = 5;
+const WINDOW_MS = 30_000;
+
+/** Tells single crashes of workers from a fault that every new one meets. */
+export class CrashLoop {
+  #ends: number[] = [];
+
+  /** Notes that a worker has ended by itself at `now`, in milliseconds. Returns whether that is a loop. */
+  note(now: number): boolean {
+    this.#ends = [...this.#ends.filter((at) => now - at < WINDOW_MS), now];
+    return this.#ends.length >= MOST_ENDS;
+  }
+}

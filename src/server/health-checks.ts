@@ -1,0 +1,39 @@
+import type { Database } from '../db/connection/database.js';
+import { WriteProbe } from '../db/connection/health.js';
+import { migrationStatus } from '../db/schema/migrate.js';
+import { AppError } from '../errors.js';
+import { createHealthRouter } from '../http/pages/health.js';
+import type { Logger } from '../logger.js';
+import type { CertificateAuthorities } from '../pki/authority/authorities.js';
+import { requireStarted } from '../pki/authority/authority.js';
+
+interface HealthDeps {
+  db: Database;
+  logger: Logger;
+  authorities: CertificateAuthorities;
+}
+
+async function checkMigrations(db: Database): Promise<void> {
+  const { pending } = await migrationStatus(db);
+  if (pending.length > 0) throw new Error(`migrations pending: ${pending.join(', ')}`);
+}
+
+function checkAuthority({ certificate }: CertificateAuthorities['current']): void {
+  requireStarted(certificate);
+  if (certificate.notAfter > new Date()) return;
+  const message = 'The certificate authority has expired: run `muster ca rotate`';
+  throw new AppError('unavailable', 503, message);
+}
+
+/** What GET /healthz and /readyz look at. */
+export function healthRouter({ db, logger, authorities }: HealthDeps) {
+  const writes = new WriteProbe(db);
+  const checks = {
+    // By connections for which no device waits: a server under load is not one that is unwell.
+    database: async () => db.background.query('select 1'),
+    writes: () => writes.check(),
+    migrations: () => checkMigrations(db),
+    certificate_authority: async () => checkAuthority(authorities.current),
+  };
+  return createHealthRouter({ checks, logger });
+}
