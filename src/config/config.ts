@@ -112,6 +112,8 @@ export interface Config {
   readonly busyAfter: number | undefined;
   /** Milliseconds after which the inventory of a device counts as stale; undefined: never. */
   readonly inventoryStaleAfter: number | undefined;
+  /** Milliseconds for which changes of devices are kept; undefined: for good. */
+  readonly changeRetention: number | undefined;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -170,6 +172,7 @@ export const ENVIRONMENT = z.object({
   SILENT_AFTER: limit('7d'),
   BUSY_AFTER: limit('3d'),
   INVENTORY_STALE_AFTER: limit('14d'),
+  CHANGE_RETENTION: limit('180d'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -269,6 +272,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     silentAfter: env.SILENT_AFTER,
     busyAfter: env.BUSY_AFTER,
     inventoryStaleAfter: env.INVENTORY_STALE_AFTER,
+    changeRetention: env.CHANGE_RETENTION,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

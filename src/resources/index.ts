@@ -18,6 +18,7 @@ import { depDevices } from './dep/dep-devices.js';
 import { depProfiles } from './dep/dep-profiles.js';
 import { depTokens } from './dep/dep-token-history.js';
 import { type CustomAttributeServices, customAttributes } from './devices/custom-attributes.js';
+import { deviceChanges } from './devices/device-changes.js';
 import { deviceGroups, type GroupServices } from './devices/device-groups.js';
 import type { DeviceServices } from './devices/device-operations.js';
 import { deviceSecrets } from './devices/device-secrets.js';
@@ -98,6 +99,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   enrollmentRequests,
   enrollmentUsers,
   formerEnrollments,
+  deviceChanges,
   installedApplications,
   installedCertificates,
   installedProfiles,

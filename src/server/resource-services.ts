@@ -8,6 +8,7 @@ import { hashPassword, type PasswordCost } from '../crypto/secrets/password-hash
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { setCustomAttribute } from '../db/devices/custom-attributes.js';
+import { changedByAdmin } from '../db/devices/device-changes.js';
 import {
   deleteDevice,
   findIdentifierOwners,
@@ -83,6 +84,7 @@ export function createResourceServices(deps: ResourceServiceDeps) {
       remove: async (trx: Transaction, { id }: { id: number }) => {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },
+      changedBy: changedByAdmin,
     },
     secrets: {
       seal: (secret: string, label: string) => box.seal(Buffer.from(secret, 'utf8'), label),

@@ -58,6 +58,10 @@ const WALK_THROUGHS: WalkThrough[] = [
     checks: 'grep -q "^-----BEGIN CERTIFICATE-----" "$FILES/ca.pem"\n',
   },
   {
+    page: 'docs/changes.md',
+    shows: ['"attribute": "device_name"', '"new": "Reading room 4"', '"cause": "report"'],
+  },
+  {
     page: 'docs/commands.md',
     shows: [
       '"status": "Acknowledged"',

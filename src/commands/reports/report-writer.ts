@@ -1,6 +1,7 @@
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
+import { setChangeCause } from '../../db/devices/device-changes.js';
 import { findTargets } from '../../db/devices/device-repository.js';
 import {
   type ClaimedReport,
@@ -8,12 +9,20 @@ import {
   markHandled,
 } from '../../db/devices/report-repository.js';
 import type { Logger } from '../../logger.js';
+import { STATE_HANDLERS } from '../handlers/device-states.js';
 import { readParameters } from '../payload.js';
 import type { CommandQueue } from '../queue.js';
 import type { RecoveryKeyRecipient } from '../recovery-keys.js';
 import { handlerFor } from '../registry.js';
 import type { HandlerContext, Report } from './report-handler.js';
 import type { ReadReport } from './report-reader.js';
+
+const STATE_TYPES = new Set(STATE_HANDLERS.map(({ requestType }) => requestType));
+
+/** The command itself has changed the device; others only ask. */
+function hasDoneIt(requestType: string): boolean {
+  return STATE_TYPES.has(requestType);
+}
 
 export interface ReportWriterDeps {
   db: Database;
@@ -49,7 +58,11 @@ export class ReportWriter {
         ofKinds.set(kind, [...ofKind, this.#toReport(read, row)]);
       }
       const context = this.#contextOf(trx);
-      for (const [kind, ofKind] of ofKinds) await handlerFor(kind)?.handle(ofKind, context);
+      for (const [kind, ofKind] of ofKinds) {
+        if (hasDoneIt(kind)) await setChangeCause(trx, { cause: 'command', by: kind });
+        await handlerFor(kind)?.handle(ofKind, context);
+        if (hasDoneIt(kind)) await setChangeCause(trx, { cause: 'report' });
+      }
       const ids = claimed.map(({ id }) => id);
       await markHandled(trx, ids);
       return reports.filter(({ stored }) => !ids.includes(stored.id));

@@ -113,9 +113,10 @@ const MOVES = [
    where u.device_id = :from and not exists (
      select from device_users same
      where lower(same.user_key) = lower(u.user_key) and same.device_id = :into)`,
-  ...['commands', 'former_enrollments', 'enrollment_requests', 'device_identities'].map(
-    (table) => `update ${table} set device_id = :into where device_id = :from`,
-  ),
+  ...[
+    ...['commands', 'former_enrollments', 'enrollment_requests', 'device_identities'],
+    'device_changes',
+  ].map((table) => `update ${table} set device_id = :into where device_id = :from`),
   `update devices d set
      is_dep = d.is_dep or f.is_dep,
      ${DEP_COLUMNS.map((name) => `${name} = coalesce(f.${name}, d.${name})`).join(', ')},

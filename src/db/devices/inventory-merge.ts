@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { writeGone } from './device-changes.js';
 import type { InventoryRow } from './inventory-repository.js';
 
 /** Tables whose rows have a key within their device; null: one row a device. */
@@ -128,8 +129,12 @@ export async function removeFromInventory(
   table: RemovableTable,
   { deviceId, column, value }: { deviceId: number; column: string; value: string },
 ): Promise<void> {
-  await trx(table)
+  const removed: (InventoryRow & { device_id: number })[] = await trx(table)
     .where({ device_id: deviceId })
     .whereRaw('lower(??) = lower(?)', [column, value])
-    .delete();
+    .delete()
+    .returning('*');
+  if (table === 'installed_applications' || table === 'installed_profiles') {
+    await writeGone(trx, table, removed);
+  }
 }

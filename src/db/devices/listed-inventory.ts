@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { type ReplacedList, writeListChanges } from './device-changes.js';
 import {
   type InventoryRow,
   insertInventory,
@@ -50,20 +51,20 @@ with lists as (
       lower(entry.??) = any(l.reported)
       or (l.named is null or lower(entry.??) = any(l.named))
         and (not l.is_managed_only or entry.is_managed))
-  returning to_jsonb(entry) as row, entry.is_managed or l.is_partial as is_returned
+  returning to_jsonb(entry) as row, entry.is_managed or l.is_partial as is_needed
 )
-select row from removed where is_returned`;
+select row, is_needed is true as is_needed from removed`;
 
 /**
  * Removes the rows that lists replace: those that they report again, and those that they would have
  * reported if they still existed. A list of managed entries does not cover rows that are not known as
- * managed. Returns the removed rows that were known as managed; for a partial list all of them.
+ * managed. Returns the removed rows; needed are those that were known as managed, and for a partial list all of them.
  */
 async function removeListed(
   trx: Knex.Transaction,
   table: ListedTable,
   lists: readonly Changed[],
-): Promise<InventoryRow[]> {
+): Promise<{ row: InventoryRow; is_needed: boolean }[]> {
   const key = KEY[table];
   const parameters = lists.map(({ deviceId, rows, scope, isPartial = false, kept }) => ({
     device_id: deviceId,
@@ -75,8 +76,25 @@ async function removeListed(
   }));
   const devices = lists.map(({ deviceId }) => deviceId);
   const bindings = [JSON.stringify(parameters), table, devices, key, key];
-  const { rows } = await trx.raw<{ rows: { row: InventoryRow }[] }>(REMOVE_LISTED, bindings);
-  return rows.map(({ row }) => row);
+  const { rows } = await trx.raw<{ rows: { row: InventoryRow; is_needed: boolean }[] }>(
+    REMOVE_LISTED,
+    bindings,
+  );
+  await writeListChanges(trx, table, replacedBy(lists, rows));
+  return rows;
+}
+
+function replacedBy(
+  lists: readonly Changed[],
+  removed: readonly { row: InventoryRow }[],
+): ReplacedList[] {
+  const ofDevices = new Map<unknown, InventoryRow[]>();
+  for (const { row } of removed) {
+    ofDevices.set(row.device_id, [...(ofDevices.get(row.device_id) ?? []), row]);
+  }
+  return lists.map(({ deviceId, kept, rows }) => {
+    return { deviceId, keepsOthers: kept.length > 0, rows, removed: ofDevices.get(deviceId) ?? [] };
+  });
 }
 
 function lowerCase(values: unknown[]): string[] {
@@ -130,7 +148,9 @@ async function replaceChanged(
 ): Promise<void> {
   const removed = await removeListed(trx, table, lists);
   const rows = lists.flatMap((list) => {
-    const former = removed.filter(({ device_id }) => device_id === list.deviceId);
+    const former = removed.flatMap(({ row, is_needed }) =>
+      is_needed && row.device_id === list.deviceId ? [row] : [],
+    );
     return withFormerFacts(table, list, former);
   });
   await insertInventory(trx, table, rows);

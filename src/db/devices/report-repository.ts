@@ -75,7 +75,7 @@ function claimSql(whenLocked: string): string {
   return `
 select c.id, c.device_id, c.device_user_id, d.enrollment_state, d.is_supervised,
   d.unmet_minimum_os_version, d.serial_number, d.enrollment_id is not null as is_user_enrollment,
-  set_config('synchronous_commit', 'off', true)
+  set_config('synchronous_commit', 'off', true), set_config('muster.cause', 'report', true)
 from devices d join commands c on c.device_id = d.id
 where c.id = any(?::bigint[]) and c.needs_handling
 for no key update of d ${whenLocked}

@@ -1,5 +1,6 @@
 import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
+import { removeOldChanges } from '../../db/devices/device-changes.js';
 import { removeUnusedPayloads } from '../../db/devices/shared-payloads.js';
 import { removeOldRequests } from '../../db/enroll/enrollment-request-repository.js';
 import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/maintenance-repository.js';
@@ -49,8 +50,17 @@ export function createFindUnpushedTask({ db, logger }: BatchTaskDeps): Task<unde
 /** Each may be of half a megabyte. */
 const PAYLOAD_BATCH = 20;
 
+interface PruneDeps extends BatchTaskDeps {
+  /** Milliseconds for which changes of devices are kept; undefined: for good. */
+  changeRetention: number | undefined;
+}
+
 /** Removes records that are of no use any more. Tokens, audit, commands and escrow stay. */
-export function createPruneRecordsTask({ db, logger }: BatchTaskDeps): Task<undefined> {
+export function createPruneRecordsTask({
+  db,
+  logger,
+  changeRetention: age,
+}: PruneDeps): Task<undefined> {
   return scheduledTask({
     name: 'records.prune',
     schedule: '17 * * * *',
@@ -64,6 +74,10 @@ export function createPruneRecordsTask({ db, logger }: BatchTaskDeps): Task<unde
           (limit) => removeUnusedPayloads(db, limit),
           PAYLOAD_BATCH,
         ),
+        deviceChanges:
+          age === undefined
+            ? 0
+            : await inBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit })),
         pushTopics: await removeOrphanTopics(db.knex),
       };
       logger.debug(removed, 'old records were removed');

@@ -18,19 +18,19 @@ export interface TaskDeps {
   db: Database;
   logger: Logger;
   queue: Pick<CommandQueue, 'queueInventories'>;
-  config: Pick<Config, 'inventoryInterval'>;
+  config: Pick<Config, 'inventoryInterval' | 'changeRetention'>;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile?: (() => FileCertificate | undefined) | undefined;
 }
 
 /** The scheduled tasks of the server. */
 export function createTasks({ db, logger, queue, config, tlsFile }: TaskDeps): Task[] {
-  const { inventoryInterval: interval } = config;
+  const { inventoryInterval: interval, changeRetention } = config;
   const tasks: Task[] = [
     createExpireCommandsTask({ db, logger }),
     createFindUnpushedTask({ db, logger }),
     createCheckPushTopicsTask({ db, logger }),
-    createPruneRecordsTask({ db, logger }),
+    createPruneRecordsTask({ db, logger, changeRetention }),
     createCheckCredentialsTask({ db, logger, tlsFile }),
   ];
   if (interval !== undefined) {

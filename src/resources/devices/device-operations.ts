@@ -38,6 +38,8 @@ export interface DeviceServices extends CommandServices, DepServices {
   devices: DeviceRecords & {
     /** Removes the device and leaves the tombstones of its identities. AppError 404. */
     remove(trx: Transaction, input: { id: number }): Promise<void>;
+    /** What the transaction changes of devices from here on is this token's doing. */
+    changedBy(trx: Transaction, token: string): Promise<void>;
   };
 }
 
@@ -93,6 +95,7 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
   if (device.is_enrolled === true) assertFactsUnchanged(device, { ...unwritable, ...attributes });
   const { changes, values } = split(device, attributes);
   const { wanted, rest } = withoutProfile(operation);
+  await services.devices.changedBy(trx, operation.context.actor.name);
   await store.update(trx, {
     shape,
     id,

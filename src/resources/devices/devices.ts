@@ -67,6 +67,7 @@ export const devices = defineResource<DeviceServices>({
     },
     enrollment_requests: history('enrollment_requests'),
     former_enrollments: history('former_enrollments'),
+    changes: history('device_changes'),
     device_setups: history('device_setups'),
     installed_applications: reported('installed_applications'),
     installed_certificates: reported('installed_certificates'),

@@ -15,7 +15,12 @@ afterAll(() => test.drop());
 function schedules(inventoryInterval: number | undefined) {
   const { logger } = capturingLogger();
   const queue = new CommandQueue(new SecretBox(Buffer.alloc(32, 1)));
-  const tasks = createTasks({ db: test.db, logger, queue, config: { inventoryInterval } });
+  const tasks = createTasks({
+    db: test.db,
+    logger,
+    queue,
+    config: { changeRetention: undefined, inventoryInterval },
+  });
   return Object.fromEntries(tasks.map(({ name, schedule }) => [name, schedule]));
 }
 

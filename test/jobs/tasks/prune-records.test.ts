@@ -15,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-const prune = () => runTask(createPruneRecordsTask({ db: test.db, logger }));
+const prune = () =>
+  runTask(createPruneRecordsTask({ db: test.db, logger, changeRetention: undefined }));
 
 function ago(span: string): Knex.Raw {
   return knex.raw('now() - ?::interval', [span]);

@@ -287,6 +287,10 @@ describe('deleting a device', () => {
       device_locations: { device_id, latitude: 1, longitude: 2 },
       device_pushes: { device_id, due_at: new Date() },
       device_setups: { device_id, enrollment_number: 1, due_at: new Date() },
+      device_changes: {
+        ...{ device_id, kind: 'attribute', change: 'changed', attribute: 'os_version' },
+        cause: 'report',
+      },
       former_enrollments: { device_id, enrollment_number: 1, end_reason: 'merged' },
       enrollment_requests: { device_id, method: 'ota', expires_at: new Date() },
       identity_renewals: { device_id, fingerprint, next_attempt_at: new Date() },

@@ -258,6 +258,21 @@ export const MANAGEMENT_TEXTS = {
     last_login_at: 'The last sign-in.',
     created_at: 'When it was made.',
   },
+  device_changes: {
+    kind: 'What has changed.',
+    change: '`changed`, or of an entry `appeared` and `gone`.',
+    attribute:
+      'The name of the attribute of the device; of an application its bundle identifier, of a profile its ' +
+      'identifier, of a certificate its SHA-256.',
+    name: 'The name of the entry.',
+    old: 'The former value; of an application its version, of a profile its UUID.',
+    new: 'The present value.',
+    cause:
+      '`command`: one has done it. `report`: the device has reported it. `admin`: a request to this API. ' +
+      '`enrollment`: a check-in, or Apple Business Manager.',
+    caused_by: 'The request type of the command, or the name of the token.',
+    changed_at: 'When the server learned of it.',
+  },
   former_enrollments: {
     enrollment_number: 'Counts the enrollments of the device.',
     enrollment_method: 'How it began.',
