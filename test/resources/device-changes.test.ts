@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { createPruneRecordsTask } from '../../src/jobs/tasks/batch-tasks.js';
 import { failed, ManagedDevice } from '../assignments/assignment-world.js';
@@ -177,6 +178,24 @@ describe('changes of a device', () => {
         },
       ]),
     );
+  });
+
+  it('are certificates that appear and go', async () => {
+    const device = await known();
+    const list = (...names: string[]) => ({
+      CertificateList: {
+        CertificateList: names.map((name) => ({ CommonName: name, Data: Buffer.from(name) })),
+      },
+    });
+    await report(device, list('one', 'two'));
+    expect(await changesOf(device)).toEqual([]);
+    await report(device, list('two', 'three'));
+    const fingerprint = (name: string) => createHash('sha256').update(name).digest('hex');
+    const certificate = { kind: 'certificate', old: null, new: null, ...REPORTED };
+    expect(await changesOf(device)).toEqual([
+      { ...certificate, change: 'gone', attribute: fingerprint('one'), name: 'one' },
+      { ...certificate, change: 'appeared', attribute: fingerprint('three'), name: 'three' },
+    ]);
   });
 
   it('name the command that has made them', async () => {

@@ -43,7 +43,7 @@ const ITEMS: Record<ListedTable, ItemColumns> = {
   installed_certificates: {
     kind: 'certificate',
     key: 'fingerprint_sha256',
-    name: 'common_name',
+    name: 'x509_cn',
     versions: [],
   },
 };
