@@ -123,10 +123,13 @@ async function fill({ db }: BenchDatabase): Promise<{ tag: number }> {
   );
   const tag = Number(tags.rows[0]?.id);
   await db.pool.query(TAGGED, [devices, tag]);
+  const session = await db.pool.connect();
+  await session.query('set statement_timeout = 0');
   for (let n = 0; n < FINISHED; n += 500_000) {
-    await db.pool.query(HISTORY, [devices[0], DEVICES, Math.min(500_000, FINISHED - n)]);
+    await session.query(HISTORY, [devices[0], DEVICES, Math.min(500_000, FINISHED - n)]);
   }
-  await db.pool.query('vacuum (analyze)');
+  await session.query('vacuum (analyze)');
+  session.release(true);
   return { tag };
 }
 
