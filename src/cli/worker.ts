@@ -27,13 +27,13 @@ async function serveAsWorker(): Promise<void> {
   const member = {
     standIns,
     otherMetrics: () => link.otherMetrics(),
-    tellFailure: link.tellFailure.bind(link),
+    reportFailure: link.reportFailure.bind(link),
     onFailure: link.onFailure.bind(link),
   };
   const container = await createContainer({ config, db, box, logger, member });
   link.showsMetrics(container.metrics.own);
   const { address, stop } = await listenWith(container, config, logger);
-  link.tellServing(address);
+  link.reportServing(address);
   await new Promise<void>((resolve) => {
     if (stopRequest.signal.aborted) resolve();
     else stopRequest.signal.addEventListener('abort', () => resolve());
@@ -45,6 +45,6 @@ async function serveAsWorker(): Promise<void> {
 serveAsWorker()
   .then(() => process.exit(0))
   .catch(async (error: unknown) => {
-    await link.tellFailed(error instanceof Error ? error.message : String(error));
+    await link.reportFailed(error instanceof Error ? error.message : String(error));
     process.exit(1);
   });

@@ -2,7 +2,7 @@
 const MOST_ENDS = 5;
 const WINDOW_MS = 30_000;
 
-/** Tells single crashes of workers from a fault that every new one meets. */
+/** Distinguishes single crashes of workers from a fault that every new one meets. */
 export class CrashLoop {
   #ends: number[] = [];
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * What the primary and its workers tell each other, over the channel that only they have. What a message
+ * The messages between the primary and its workers, over a channel that only they have. What a message
  * carries for others is checked by them.
  */
 

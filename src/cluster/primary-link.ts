@@ -38,7 +38,7 @@ export class PrimaryLink {
           this.#metrics.get(known.request)?.(known.parts);
           return;
         case 'metrics_wanted':
-          void this.#tellMetrics(known.request);
+          void this.#sendMetrics(known.request);
           return;
       }
     });
@@ -48,22 +48,22 @@ export class PrimaryLink {
   start(): Promise<StartOrder> {
     return new Promise((resolve) => {
       this.#onStart = resolve;
-      tell({ kind: 'ready' });
+      send({ kind: 'ready' });
     });
   }
 
-  tellServing({ address, port, family }: AddressInfo): void {
-    tell({ kind: 'serving', address, port, family });
+  reportServing({ address, port, family }: AddressInfo): void {
+    send({ kind: 'serving', address, port, family });
   }
 
-  /** Resolves when the primary has been told why this worker ends. */
-  tellFailed(message: string): Promise<void> {
+  /** Resolves when the primary has received the reason why this worker ends. */
+  reportFailed(message: string): Promise<void> {
     return new Promise((resolve) => {
       send({ kind: 'failed', message }, resolve);
     });
   }
 
-  /** What this process tells of itself when another one shows the metrics of all. */
+  /** The metrics of this process, for another one that shows the sum of all. */
   showsMetrics(own: () => Promise<MetricsPart>): void {
     this.#ownMetrics = own;
   }
@@ -80,13 +80,13 @@ export class PrimaryLink {
       };
       const timer = setTimeout(() => finish([]), METRICS_MS);
       this.#metrics.set(request, finish);
-      tell({ kind: 'metrics_wanted', request });
+      send({ kind: 'metrics_wanted', request });
     });
   }
 
   /** Has the other processes count a failed attempt, too. */
-  tellFailure(failure: Omit<Failure, 'kind'>): void {
-    tell({ kind: 'failure', ...failure });
+  reportFailure(failure: Omit<Failure, 'kind'>): void {
+    send({ kind: 'failure', ...failure });
   }
 
   /** `listener` is called for each attempt that another process counts under the name `limit`. */
@@ -94,18 +94,14 @@ export class PrimaryLink {
     this.#onFailure.set(limit, listener);
   }
 
-  async #tellMetrics(request: number): Promise<void> {
+  async #sendMetrics(request: number): Promise<void> {
     const own = await this.#ownMetrics?.();
-    tell({ kind: 'metrics', request, parts: own === undefined ? [] : [own] });
+    send({ kind: 'metrics', request, parts: own === undefined ? [] : [own] });
   }
 }
 
-function tell(message: FromWorker): void {
-  send(message, () => undefined);
-}
-
 /** `done` is called in any case: without a primary this process ends. */
-function send(message: FromWorker, done: () => void): void {
+function send(message: FromWorker, done: () => void = () => undefined): void {
   if (process.connected) process.send?.(message, undefined, {}, done);
   else done();
 }

@@ -81,7 +81,7 @@ export class WorkerProcesses {
     const empty = new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
     });
-    for (const member of this.#members) tell(member, { kind: 'stop' });
+    for (const member of this.#members) send(member, { kind: 'stop' });
     const timer = setTimeout(() => {
       for (const { worker } of this.#members) worker.process.kill('SIGKILL');
     }, STOP_MS);
@@ -110,7 +110,7 @@ export class WorkerProcesses {
     switch (message.kind) {
       case 'ready': {
         const settings = this.#deps.settingsFor(this.#address?.port);
-        tell(member, { kind: 'start', number: member.number, settings });
+        send(member, { kind: 'start', number: member.number, settings });
         return;
       }
       case 'serving':
@@ -120,7 +120,7 @@ export class WorkerProcesses {
         member.failure = message.message;
         return;
       case 'failure':
-        for (const other of this.#others(member)) tell(other, message);
+        for (const other of this.#others(member)) send(other, message);
         return;
       case 'metrics':
         this.#collect(member, message);
@@ -173,7 +173,7 @@ export class WorkerProcesses {
   async #answerMetrics(member: Member, request: number): Promise<void> {
     const collected = this.#collectFrom(this.#others(member).filter((one) => one.isServing));
     const [own, others] = await Promise.all([this.#deps.ownMetrics(), collected]);
-    tell(member, { kind: 'metrics', request, parts: [own, ...others] });
+    send(member, { kind: 'metrics', request, parts: [own, ...others] });
   }
 
   #collectFrom(members: readonly Member[]): Promise<MetricsPart[]> {
@@ -188,7 +188,7 @@ export class WorkerProcesses {
       const collection: Collection = { waiting: new Set(members), parts: [], finish };
       const timer = setTimeout(finish, COLLECT_MS);
       this.#collections.set(request, collection);
-      for (const member of members) tell(member, { kind: 'metrics_wanted', request });
+      for (const member of members) send(member, { kind: 'metrics_wanted', request });
       if (members.length === 0) finish();
     });
   }
@@ -209,7 +209,7 @@ function forget(collection: Collection, member: Member): void {
   if (collection.waiting.delete(member) && collection.waiting.size === 0) collection.finish();
 }
 
-function tell({ worker }: Member, message: FromPrimary): void {
+function send({ worker }: Member, message: FromPrimary): void {
   if (worker.isConnected()) worker.send(message, () => undefined);
 }
 

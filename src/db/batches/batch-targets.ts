@@ -43,7 +43,7 @@ export interface FactNeeds {
   users: boolean;
   unlockToken: boolean;
   variables: readonly string[];
-  /** A text of `devices as t0` that tells further facts apart. */
+  /** A text of `devices as t0` that distinguishes further facts. */
   further?: Sql;
 }
 

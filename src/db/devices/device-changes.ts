@@ -124,7 +124,7 @@ function changeOf(former: unknown, present: unknown): ItemChange['change'] {
   return present === undefined ? 'gone' : 'changed';
 }
 
-/** Entries by their key in lower case; those without one are not told apart. */
+/** Entries by their key in lower case; those without one are not distinguished. */
 function entriesOf({ key }: ItemColumns, rows: readonly InventoryRow[]) {
   const entries = new Map<string, InventoryRow[]>();
   for (const row of rows) {

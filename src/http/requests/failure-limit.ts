@@ -5,7 +5,7 @@ import { AppError } from '../../errors.js';
 /** The other processes that serve the same port. */
 export interface FailureSharing {
   /** Has them count an attempt, too. */
-  tellFailure(failure: { limit: string; key: string; count: 1 | -1 }): void;
+  reportFailure(failure: { limit: string; key: string; count: 1 | -1 }): void;
   /** `listener` is called for each attempt that they count under the name `limit`. */
   onFailure(limit: string, listener: (key: string, count: number) => void): void;
 }
@@ -60,19 +60,19 @@ export class FailureLimit {
   /** Counts one failure. Returns AppError 429 if it exceeds the limit. */
   count(key: string | null): AppError | undefined {
     const name = nameOf(key);
-    this.#tell(name, 1);
+    this.#report(name, 1);
     return this.#add(name);
   }
 
   /** Undoes `count`: the attempt did not fail. */
   uncount(key: string | null): void {
     const name = nameOf(key);
-    this.#tell(name, -1);
+    this.#report(name, -1);
     this.#remove(name);
   }
 
-  #tell(key: string, count: 1 | -1): void {
-    this.#shared?.by.tellFailure({ limit: this.#shared.name, key, count });
+  #report(key: string, count: 1 | -1): void {
+    this.#shared?.by.reportFailure({ limit: this.#shared.name, key, count });
   }
 
   #add(name: string): AppError | undefined {

@@ -11,7 +11,7 @@ function processes(count: number): FailureSharing[] {
     () => new Map<string, (key: string, n: number) => void>(),
   );
   return listeners.map((own) => ({
-    tellFailure: ({ limit, key, count: n }) => {
+    reportFailure: ({ limit, key, count: n }) => {
       for (const other of listeners) if (other !== own) other.get(limit)?.(key, n);
     },
     onFailure: (limit, listener) => own.set(limit, listener),
