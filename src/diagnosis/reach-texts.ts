@@ -15,6 +15,20 @@ const REASONS: Record<string, string> = {
   bad_token: 'APNs says that the push token of the device is wrong (BadDeviceToken)',
 };
 
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+/** "3 hours ahead" */
+function offsetText(seconds: number): string {
+  const size = Math.abs(seconds);
+  const [unit, length] = UNITS.find(([, one]) => size >= one) ?? ['second', 1];
+  const count = Math.round(size / length);
+  return `${count} ${unit}${count === 1 ? '' : 's'} ${seconds > 0 ? 'ahead' : 'behind'}`;
+}
+
 /** Whether the server can wake the device, and whether the device answers. */
 export const REACH_TEXTS: Record<string, TextOf> = {
   no_push_token: ({ since }) => ({
@@ -52,4 +66,10 @@ export const REACH_TEXTS: Record<string, TextOf> = {
       action: pushAction(deviceId),
     };
   },
+  clock_wrong: ({ facts, deviceId }) => ({
+    message: `The clock of the device is ${offsetText(facts.number('offset_seconds'))}, by the time at which it signed its message on ${facts.time('measured_at')}: certificates can count as expired or not yet valid for it.`,
+    advice:
+      'Have the device set its time by itself (Settings > General > Date & Time; on a Mac System Settings > General > Date & Time), then push it: the finding ends with the next message that it signs at the right time. If several devices have it, check the clock of the server.',
+    action: pushAction(deviceId),
+  }),
 };

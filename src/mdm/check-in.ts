@@ -42,7 +42,7 @@ export async function answerCheckIn(
   const deviceId = checkCaller(caller, isUpdate ? ENROLLING_OR_ENROLLED : ENROLLED);
   if (deviceId === undefined) return UNRECOGNIZED;
   if (caller.pinState === 'renewal') await promoteRenewal(services.db, who.fingerprint);
-  services.lastSeen.mark(deviceId);
+  services.lastSeen.mark(deviceId, identity.signedAt);
   return answerDevice(message, { who, caller, deviceId, url }, services);
 }
 

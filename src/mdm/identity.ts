@@ -15,6 +15,8 @@ export interface Identity extends IssuerTrust {
   fingerprint: Buffer;
   notBefore: Date;
   notAfter: Date;
+  /** The time that the device claims for this message; undefined where nothing is signed. */
+  signedAt?: Date | undefined;
 }
 
 export interface IdentityDeps {
@@ -51,7 +53,8 @@ export function identify(credential: Credential, body: Buffer, deps: IdentityDep
   const issuerTrust = requireTrusted(signer, deps);
   if (issuerTrust.isExpired) deps.onExpired?.(signer.certificate);
   const { notBefore, notAfter } = signer.certificate;
-  return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter };
+  const signedAt = credential instanceof MdmSignature ? credential.signingTime : undefined;
+  return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter, signedAt };
 }
 
 /** The certificate that the request claims; a signature by it is yet to be verified. */

@@ -36,7 +36,7 @@ export async function answerReport(
   const answer = await services.reportExchange.exchange(incoming);
   const deviceId = checkCaller(answer, ENROLLED);
   if (deviceId === undefined) return UNRECOGNIZED;
-  if (report.ids.channel === 'device') services.lastSeen.mark(deviceId);
+  if (report.ids.channel === 'device') services.lastSeen.mark(deviceId, identity.signedAt);
   await applySideEffects(report, { answer, deviceId, identity }, services);
   return offerNext(incoming, answer, services);
 }

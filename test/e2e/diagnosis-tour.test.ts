@@ -99,6 +99,16 @@ describe('each diagnosis that the lab can bring about, cured by its own advice',
     await gone('silent');
   });
 
+  it('clock_wrong: have the device set its time and push it', async () => {
+    await behave('wrong-clock');
+    await push();
+    const finding = await found('clock_wrong');
+    expect(finding.message).toMatch(/^The clock of the device is 3 hours behind, /);
+    await behave('well');
+    expect(await act(finding)).toBe(200);
+    await gone('clock_wrong');
+  });
+
   it('not_now: unlock the device and push it', async () => {
     await behave('busy');
     await ask();

@@ -5,7 +5,7 @@ import type { Database } from '../../src/db/connection/database.js';
 const BACKGROUND = [
   ...['change_topics', 'device_pushes', 'server_processes', 'user_pushes'],
   ...['device_reconciliations', 'reconcile_item_marks', 'reconcile_marks'],
-  ...['device_findings', 'device_health', 'health_marks', 'health_state'],
+  ...['device_clocks', 'device_findings', 'device_health', 'health_marks', 'health_state'],
 ];
 
 async function tables({ knex }: Database): Promise<string[]> {

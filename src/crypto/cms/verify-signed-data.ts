@@ -118,8 +118,10 @@ export function verifySigners(
 }
 
 /** The time the signer claims, unverified; undefined when absent or malformed. */
-export function signingTime(signer: VerifiedSignerInfo): Date | undefined {
-  const [value] = signer.signedAttributes?.get(Oid.signingTime) ?? [];
+export function signingTime({
+  signedAttributes,
+}: Pick<SignerInfo, 'signedAttributes'>): Date | undefined {
+  const [value] = signedAttributes?.get(Oid.signingTime) ?? [];
   try {
     return value && timeValue(readDer(value));
   } catch {

@@ -46,4 +46,12 @@ export const REACH_RULES: FindingRule[] = [
       'waiting_commands', (
         select count(*) from commands c where c.device_id = s.id and c.is_pending)`,
   },
+  {
+    code: 'clock_wrong',
+    severity: 'attention',
+    joins: 'join device_clocks k on k.device_id = s.id',
+    where: 's.is_enrolled',
+    since: 'k.noticed_at',
+    facts: `'offset_seconds', k.offset_seconds, 'measured_at', k.measured_at`,
+  },
 ];

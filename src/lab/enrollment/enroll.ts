@@ -1,3 +1,4 @@
+import { clockOf } from '../devices/behavior.js';
 import { createCertificates, toDeviceCertificate } from '../devices/certificates.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
@@ -81,7 +82,7 @@ export async function enroll(
     toDeviceCertificate(identity.certificate, true),
     ...certificates,
   ];
-  const client = new MdmClient(http, mdm, identity);
+  const client = new MdmClient(http, mdm, identity, () => clockOf(device));
   await checkIn(device, client, mdm);
   const { topic } = mdm;
   const user = asUser ? userWithChannel(device, mdm) : undefined;

@@ -1,5 +1,6 @@
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type Answer, acknowledged, failed } from '../answers/answer.js';
+import { clockOf } from '../devices/behavior.js';
 import { toDeviceCertificate } from '../devices/certificates.js';
 import { isEnrollmentProfile } from '../devices/profiles.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
@@ -34,7 +35,7 @@ function install(session: DeviceSession, profile: EnrollmentProfile, identity: M
       : certificate,
   );
   session.identity = identity;
-  session.mdm = new MdmClient(http, mdm, identity);
+  session.mdm = new MdmClient(http, mdm, identity, () => clockOf(device));
 }
 
 /**

@@ -43,7 +43,7 @@ function endsEnrollment(reply: HttpReply): boolean {
   return reply.status === 401 || (reply.status === 403 && readCode(reply) === UNRECOGNIZED);
 }
 
-/** The device's side of the MDM protocol: sends messages, receives commands. */
+/** The device's side of the MDM protocol: sends messages, signed at the time of its clock, and receives commands. */
 export class MdmClient {
   private readonly certificate: ParsedCertificate;
 
@@ -51,6 +51,7 @@ export class MdmClient {
     private readonly http: HttpClient,
     private readonly endpoint: MdmEndpoint,
     private readonly identity: MdmIdentity,
+    private readonly clock: () => Date,
   ) {
     this.certificate = parseCertificate(identity.certificate);
   }
@@ -82,6 +83,7 @@ export class MdmClient {
       content,
       detached: true,
       signer: { certificate: this.certificate, privateKey: this.identity.privateKey },
+      signingTime: this.clock(),
     });
     return { 'Mdm-Signature': signed.toString('base64') };
   }

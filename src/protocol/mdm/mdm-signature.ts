@@ -6,6 +6,7 @@ import {
   parseSignedData,
   readEmbedded,
   type SignedData,
+  signingTime,
   verifySigners,
 } from '../../crypto/cms/cms-signed-data.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
@@ -107,6 +108,12 @@ export class MdmSignature {
   /** Whether the claimed signer has signed a message in this process before. */
   get isOfKnownSigner(): boolean {
     return this.#found.isKnown;
+  }
+
+  /** The time that the signer claims; undefined when absent or malformed. */
+  get signingTime(): Date | undefined {
+    const [signer] = this.#message.signers;
+    return signer && signingTime(signer);
   }
 
   /**
