@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type ErrorDetail, validationError } from '../errors.js';
+import { pointer } from '../jsonapi/requests/pointers.js';
 import { type ApiContent, jsonContent, type Schema } from './api-route.js';
 import { type CheckedBody, checkBody } from './request-parts.js';
 
@@ -41,26 +42,49 @@ export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown):
   if (isFlat) return { value: accepted(checkBody(attributes, orEmpty(body))), isFlat };
   const faults = type === undefined ? [] : documentFaults(type, body);
   if (document === undefined) throw validationError(faults);
-  const given = orEmpty(withRelationships(document.data, declared.relationships));
-  const read = checkBody(attributes, given, '/data/attributes');
-  return { value: accepted(read, faults), isFlat };
+  const linked = linkedMembers(document.data, declared.relationships);
+  const own = document.data.attributes;
+  const given = linked.names.length === 0 ? own : { ...(own as object), ...linked.members };
+  const { value, faults: ofMembers } = checkBody(attributes, orEmpty(given), '/data/attributes');
+  const placed = ofMembers.map((fault) => placedFault(fault, linked.names));
+  return { value: accepted({ value, faults: placed }, [...faults, ...linked.faults]), isFlat };
 }
 
-/**
- * The attributes, and the `data` of these relationships; the attributes alone where either has another
- * form.
- */
-function withRelationships(
+interface LinkedMembers {
+  /** The `data` of each relationship. */
+  members: Record<string, unknown>;
+  names: string[];
+  faults: ErrorDetail[];
+}
+
+/** The relationships that are read as attributes, where the attributes are an object. */
+function linkedMembers(
   { attributes, relationships }: z.infer<typeof ANY_DOCUMENT>['data'],
-  names: readonly string[] = [],
-): unknown {
-  const [own, linked] = [OBJECT.safeParse(attributes), RELATIONSHIPS.safeParse(relationships)];
-  if (!own.success || !linked.success) return attributes;
-  const members = names.flatMap((name) => {
-    const link = linked.data[name];
-    return link === undefined ? [] : [[name, link.data]];
-  });
-  return members.length === 0 ? attributes : { ...own.data, ...Object.fromEntries(members) };
+  known: readonly string[] | undefined,
+): LinkedMembers {
+  const none = { members: {}, names: [], faults: [] };
+  if (known === undefined || relationships === undefined) return none;
+  if (!OBJECT.safeParse(attributes).success) return none;
+  const { value, faults } = checkBody(RELATIONSHIPS, relationships, '/data/relationships');
+  if (value === undefined || faults.length > 0) return { ...none, faults };
+  const unknown = Object.keys(value).filter((name) => !known.includes(name));
+  const names = Object.keys(value).filter((name) => known.includes(name));
+  return {
+    members: Object.fromEntries(names.map((name) => [name, value[name]?.data])),
+    names,
+    faults: unknown.map((name) => ({
+      detail: `relationships has no member "${name}"; known: ${known.join(', ')}`,
+      source: { pointer: `/data/relationships${pointer(name)}` },
+    })),
+  };
+}
+
+/** With the pointer to where the member was sent. */
+function placedFault(fault: ErrorDetail, linked: readonly string[]): ErrorDetail {
+  const given = fault.source?.pointer ?? '';
+  const [, name = '', rest = ''] = /^\/data\/attributes\/([^/]+)(.*)$/.exec(given) ?? [];
+  if (!linked.includes(name)) return fault;
+  return { ...fault, source: { pointer: `/data/relationships/${name}/data${rest}` } };
 }
 
 /** AppError 422 with the faults of the document and of the attributes. */

@@ -235,8 +235,8 @@ export class CommandBatches {
     return totals.targets;
   }
 
-  #require({ input, confirm }: BatchOrder, targets: Targets): void {
-    if (targets.eligible === 0) throw noneEligible(input.requestType, targets);
+  #require({ input, scope, confirm }: BatchOrder, targets: Targets): void {
+    if (targets.eligible === 0) throw noneEligible(input.requestType, { targets, scope });
     const number = this.toConfirm(input, targets);
     if (number === undefined || (confirm ?? 0) >= number) return;
     const why = isDestructive(input.requestType)
@@ -278,11 +278,18 @@ export interface StoredBatch extends StoredParameters {
   failures: JsonValue;
 }
 
-function noneEligible(requestType: string, targets: Targets): AppError {
+function noneEligible(
+  requestType: string,
+  { targets, scope }: { targets: Targets; scope: BatchScope },
+): AppError {
   const reasons = targets.refused.map(({ code, count }) => `${code}: ${count}`).join(', ');
+  const isRetry = 'failedOf' in scope.selection;
+  const noMatch = isRetry
+    ? 'no command of the batch has failed so far: there is nothing to retry'
+    : 'no device matches: check the names and the filter';
   const detail =
     targets.matched === 0
-      ? 'no device matches: check the names and the filter'
+      ? noMatch
       : `none of the ${targets.matched} devices can get ${requestType} (${reasons})`;
   const details = [{ detail, meta: { targets } }];
   return new AppError('no_eligible_device', 422, detail, { details });

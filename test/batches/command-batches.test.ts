@@ -497,6 +497,55 @@ describe('a batch of commands', () => {
     expect(places.length).toBeGreaterThan(0);
   });
 
+  it.each([
+    [
+      { tags: { data: [{ type: 'devices', id: 1 }] } },
+      ['tags.0.type must be tags', '/data/relationships/tags/data/0/type'],
+    ],
+    [
+      {
+        devices: {
+          data: Array.from({ length: 10_001 }, (_, id) => ({ type: 'devices', id: id + 1 })),
+        },
+      },
+      ['devices must have at most 10000 elements', '/data/relationships/devices/data'],
+    ],
+    [
+      { tags: { data: [] }, groups: { data: [] } },
+      [
+        'relationships has no member "groups"; known: devices, tags, device_groups',
+        '/data/relationships/groups',
+      ],
+    ],
+    [{ tags: [] }, ['tags must be an object', '/data/relationships/tags']],
+  ])('names the place of what is wrong in relationships', async (relationships, expected) => {
+    const document = { data: { type: 'command_batches', attributes: ASK, relationships } };
+    const { status, body } = await api.post('/command_batches', document);
+    const found = body.errors.map(({ detail, source }: never) => [
+      detail,
+      (source as { pointer: string }).pointer,
+    ]);
+    expect([status, found]).toEqual([422, [expected]]);
+  });
+
+  it('says how a filter is written, and that there is nothing to retry', async () => {
+    const filter = { platform: 'iOS' };
+    const wrong = await api.post('/command_batches', batchDocument({ ...ASK, filter }));
+    expect(wrong.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
+      'filter must be an array of rules, such as [{"name": "platform", "op": "eq", "val": "iOS"}]; several must all hold',
+    ]);
+    const devices = await addDevices(app, 1);
+    const { body } = await api.post('/command_batches', batchDocument(ASK, { devices }));
+    await worker.run();
+    const again = await api.post(`/command_batches/${body.data.id}/retry_failed`);
+    const [{ code, detail }] = again.body.errors;
+    expect([again.status, code, detail]).toEqual([
+      422,
+      'no_eligible_device',
+      'no command of the batch has failed so far: there is nothing to retry',
+    ]);
+  });
+
   it('needs to be confirmed by the number of eligible devices', async () => {
     const devices = await addDevices(app, 600);
     const tag = await tagDevices(app, 'many', devices);

@@ -23,7 +23,10 @@ function linkage<Type extends string>(type: Type, most: number) {
 /** Attributes and relationships that say whom a request is for. */
 export const TARGET_MEMBERS = {
   filter: z
-    .array(z.record(z.string(), z.unknown()))
+    .array(z.record(z.string(), z.unknown()), {
+      error:
+        'must be an array of rules, such as [{"name": "platform", "op": "eq", "val": "iOS"}]; several must all hold',
+    })
     .min(1)
     .max(50)
     .optional()
