@@ -33,6 +33,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/groups': ['jsonapi', 'db/connection', 'db/store'],
   'db/diagnosis': ['db/connection'],
   'db/processes': ['db/connection', 'db/jobs'],
+  'db/doctor': ['db/connection'],
   'embedded-postgres': ['db/connection'],
   cluster: ['db/connection'],
   http: ['jsonapi'],
@@ -76,6 +77,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
   diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
+  doctor: ['crypto', 'pki', 'cluster', 'db/connection', 'db/doctor', 'db/pki', 'db/schema'],
   batches: [
     ...['crypto', 'protocol', 'commands', 'assignments', 'jobs'],
     ...['db/connection', 'db/batches', 'db/devices'],
@@ -99,6 +101,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       'enroll',
       'groups',
       'diagnosis',
+      'doctor',
       'assignments',
     ],
     ...['db/connection', 'db/admin', 'db/assignments', 'db/dep', 'db/devices', 'db/enroll'],

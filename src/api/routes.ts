@@ -46,6 +46,7 @@ import { type ProfileActionDeps, profileActionRoutes } from './profiles/profile-
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
 import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
 import { type DocsDeps, docsRoutes } from './server/docs.js';
+import { type DoctorRouteDeps, doctorRoutes } from './server/doctor.js';
 import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/filevault-profile.js';
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 
@@ -61,6 +62,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DiagnosisRouteDeps &
   TimelineRouteDeps &
   ConfigurationDeps &
+  DoctorRouteDeps &
   FileVaultProfileDeps &
   AuthorityRotationDeps &
   CertificateRevocationDeps &
@@ -108,6 +110,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...enrollmentApprovalRoutes(deps),
     ...groupPreviewRoutes(deps),
     ...configurationRoutes(deps),
+    ...doctorRoutes(deps),
     ...fileVaultProfileRoutes(deps),
     ...authorityRotationRoutes(deps),
     ...certificateRevocationRoutes(deps),

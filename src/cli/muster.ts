@@ -53,6 +53,10 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     const { addMigrateCommand } = await import('./migrate.js');
     addMigrateCommand(program);
   },
+  doctor: async (program) => {
+    const { addDoctorCommand } = await import('./doctor/doctor.js');
+    addDoctorCommand(program, { readConfig: loadConfig, write: writeLine, finish });
+  },
   token: async (program) => {
     const { addTokenCommands } = await import('./token.js');
     const { withMigrated } = await import('./open-database.js');

@@ -76,6 +76,11 @@ export function placeCluster(placement: Placement): string {
   return blocked === undefined ? join(dataDir, 'postgres') : homeElsewhere(placement, blocked);
 }
 
+/** Whether a cluster was made for this data directory. Makes nothing. */
+export function hasCluster(dataDir: string): boolean {
+  return existsSync(join(dataDir, POINTER)) || existsSync(join(dataDir, 'postgres', 'data'));
+}
+
 /** Finds where the cluster of `dataDir` is, the same every time, and makes its directory. */
 export function openHome(dataDir: string, logger: Logger): ClusterHome {
   const remembered = rememberedHome(dataDir) ?? join(dataDir, 'postgres');

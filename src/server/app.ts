@@ -71,6 +71,7 @@ import { DEFINITIONS } from '../resources/index.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
+import { createServerDoctor } from './doctor.js';
 import { healthRouter } from './health-checks.js';
 import type { createResourceServices } from './resource-services.js';
 
@@ -198,6 +199,10 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     authorityRotations: new AuthorityRotations(box),
     groupPreviews: new GroupPreviews(db),
     diagnoses: new Diagnoses(db, config),
+    doctor: createServerDoctor({
+      ...{ config, db, tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile },
+      servesTls: deps.tlsChain().length > 0,
+    }),
     requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   };

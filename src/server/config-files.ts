@@ -56,10 +56,15 @@ function problemsOf(read: () => unknown): string[] {
   }
 }
 
-/** Reads all of them once. Throws ConfigError that says what is wrong with each. */
-export function checkFiles(config: Config): void {
-  const problems = [readTls, readApnsCa, readDepCa, readFactoryCas].flatMap((read) =>
+/** Reads all of them once. Returns what is wrong with each. */
+export function fileProblems(config: Config): string[] {
+  return [readTls, readApnsCa, readDepCa, readFactoryCas].flatMap((read) =>
     problemsOf(() => read(config)),
   );
+}
+
+/** Throws ConfigError that says what is wrong with each. */
+export function checkFiles(config: Config): void {
+  const problems = fileProblems(config);
   if (problems.length > 0) throw new ConfigError(problems);
 }

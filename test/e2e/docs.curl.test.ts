@@ -101,7 +101,10 @@ const WALK_THROUGHS: WalkThrough[] = [
       '"attributes":{"serial_number":"C02SILENT"}',
     ],
   },
-  { page: 'docs/operations.md', shows: ['"status":"ready"', 'helpdesk', 'applied'] },
+  {
+    page: 'docs/operations.md',
+    shows: ['"status":"ready"', 'answers with a CA of this database', 'helpdesk', 'applied'],
+  },
   {
     page: 'docs/profiles.md',
     shows: [

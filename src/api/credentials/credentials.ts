@@ -18,6 +18,7 @@ import {
   countDevicesOfOtherTopics,
   countRefusedDevices,
 } from '../../db/push/device-reach.js';
+import type { CredentialReport } from '../../doctor/check.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
 import type { Document } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
@@ -123,6 +124,12 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
     handlers: [refuseParameters, read],
   };
   return [{ path: PATH, methods: { GET } }];
+}
+
+/** What the document shows, for the doctor. */
+export async function readCredentialReport(deps: CredentialRouteDeps): Promise<CredentialReport> {
+  const facts = await readFacts(deps);
+  return { credentials: facts.credentials, warnings: credentialWarnings(facts) };
 }
 
 async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
