@@ -7,6 +7,8 @@ import type {
   RoleCount,
 } from '../db/admin/metrics-repository.js';
 import type { DepFigure } from '../db/dep/dep-device-funnel.js';
+import type { Family, Sample } from './family.js';
+import { FLEET_FAMILIES, type FleetPart } from './fleet-families.js';
 
 export interface CredentialDays {
   kind: string;
@@ -17,7 +19,7 @@ export interface CredentialDays {
 }
 
 /** Figures read from the database; the same in every process of this server. */
-export interface Figures {
+export interface Figures extends FleetPart {
   commands: PendingCommands[];
   pushes: DuePushes;
   topics: Pick<BlockedTopic, 'topic'>[];
@@ -26,10 +28,6 @@ export interface Figures {
   credentials: CredentialDays[];
   dep: DepFigure[];
 }
-
-type Labels = Record<string, string>;
-
-type Sample = readonly [labels: Labels, value: number];
 
 /** Returns a function that sets the gauges; gauges of absent figures are absent too. */
 export function createFigureGauges(registry: Registry): (figures: Partial<Figures>) => void {
@@ -47,16 +45,9 @@ export function createFigureGauges(registry: Registry): (figures: Partial<Figure
   };
 }
 
-interface Family {
-  name: string;
-  help: string;
-  labelNames: string[];
-  samples(figures: Partial<Figures>): Sample[];
-}
-
 const STATUSES_OF_JOBS = ['waiting', 'scheduled', 'running', 'retrying', 'dead'];
 
-const FAMILIES: Family[] = [
+const OWN_FAMILIES: Family<Figures>[] = [
   {
     name: 'muster_database_up',
     help: '0: the database does not answer, and all that is read from it is missing here.',
@@ -172,6 +163,8 @@ const FAMILIES: Family[] = [
       ]),
   },
 ];
+
+const FAMILIES: Family<Figures>[] = [...OWN_FAMILIES, ...FLEET_FAMILIES];
 
 /** Each credential is a time series. */
 const MOST_CREDENTIALS = 200;

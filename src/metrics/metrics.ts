@@ -1,4 +1,5 @@
 import { AggregatorRegistry, Registry } from 'prom-client';
+import { readFleet } from '../db/admin/fleet-repository.js';
 import {
   blockedTopics,
   duePushes,
@@ -35,6 +36,8 @@ export interface MetricsDeps {
 /** The recorders are plain functions, passed to the parts that record something. */
 export interface Metrics extends RequestMetrics, WorkMetrics {
   readonly contentType: string;
+  /** Reads what the database knows for the first time, so that no scrape has to wait for it. */
+  start: () => void;
   /** All metrics in the Prometheus text format, without those the database does not return in time. */
   text: () => Promise<string>;
   /** Those of this process alone, for another one that shows the sum. */
@@ -59,6 +62,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   return {
     ...recorders,
     contentType: registry.contentType,
+    start: () => snapshot.start(),
     text: async () => {
       const [figures, parts] = await Promise.all([snapshot.read(), others()]);
       show(figures);
@@ -78,7 +82,8 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
     dep: () => depFigures(db),
-    // The slowest one comes last.
+    // The slow ones come last.
     commands: () => pendingCommands(db),
+    fleet: () => readFleet(db),
   };
 }

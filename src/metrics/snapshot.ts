@@ -6,12 +6,16 @@ export type Sources<T> = { readonly [Name in keyof T]: () => Promise<T[Name]> };
 export interface SnapshotOptions {
   logger: Logger;
   maxAgeMs?: number | undefined;
-  /** A scrape waits no longer than this for the database. */
+  /** A scrape waits no longer than this for the database, while there are no figures at all. */
   deadlineMs?: number | undefined;
+  /** While there are former figures, which it gets otherwise, it waits no longer than this. */
+  waitMs?: number | undefined;
   now?: (() => number) | undefined;
 }
 
 export interface Snapshot<T> {
+  /** Begins the first reading. */
+  start(): void;
   /** Recent figures; those that could not be read are absent. Never rejects. */
   read(): Promise<Partial<T>>;
 }
@@ -19,12 +23,15 @@ export interface Snapshot<T> {
 /** Figures are kept twenty times as long as reading them took, so that scrapes never load a database. */
 const AGE_PER_DURATION = 20;
 
-/** Reads the sources one after the other; concurrent scrapes share one reading. */
+/**
+ * Reads the sources one after the other; concurrent scrapes share one reading. A scrape of figures that are
+ * just stale gets them when a new reading takes long, and the next one gets the new ones.
+ */
 export function createSnapshot<T extends object>(
   sources: Sources<T>,
   options: SnapshotOptions,
 ): Snapshot<T> {
-  const { maxAgeMs = 10_000, deadlineMs = 3_000, now = Date.now } = options;
+  const { maxAgeMs = 10_000, deadlineMs = 3_000, waitMs = 30, now = Date.now } = options;
   const readAll = createReader(sources, options.logger);
   let last: { values: Partial<T>; staleAt: number; uselessAt: number } | undefined;
   let reading: Promise<void> | undefined;
@@ -37,13 +44,17 @@ export function createSnapshot<T extends object>(
     reading = undefined;
   }
 
+  const isUseful = () => last !== undefined && now() < last.uselessAt;
   return {
+    start: () => {
+      reading ??= refresh();
+    },
     read: async () => {
       if (last === undefined || now() >= last.staleAt) {
         reading ??= refresh();
-        await withDeadline(reading, deadlineMs);
+        await withDeadline(reading, isUseful() ? Math.min(waitMs, deadlineMs) : deadlineMs);
       }
-      return last !== undefined && now() < last.uselessAt ? last.values : {};
+      return last !== undefined && isUseful() ? last.values : {};
     },
   };
 }

@@ -276,6 +276,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       await refuseUnfinishedRotation(db);
     },
     start: () => {
+      metrics.start();
       reports.start();
       tlsCertificates.start();
       starting = background.start();

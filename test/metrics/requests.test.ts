@@ -140,7 +140,8 @@ describe('requests to a whole server', () => {
       for (const label of names) if (!(isOfCredentials && label === 'id')) labels.add(label);
     }
     const known = ['le', 'surface', 'status', 'type', 'result', 'topic', 'role', 'kind', 'name'];
-    const allowed = [...known, 'task', 'outcome', 'pool', 'state', 'version'];
+    const ofFleet = ['enrollment_state', 'platform', 'os_major', 'push_state', 'health'];
+    const allowed = [...known, ...ofFleet, 'task', 'outcome', 'pool', 'state', 'version'];
     expect([...labels].filter((label) => !allowed.includes(label))).toEqual([]);
   });
 });

@@ -84,4 +84,25 @@ describe('a snapshot', () => {
     expect(await snapshot.read()).toEqual({});
     expect(reads).toBe(2);
   });
+
+  it('gives a scrape the former figures when a new reading takes longer than it may wait', async () => {
+    let reads = 0;
+    let finish = () => {};
+    const slow = () =>
+      new Promise<number>((resolve) => {
+        reads += 1;
+        finish = () => resolve(reads);
+      });
+    const snapshot = snapshotOf({ count: slow }, { waitMs: 5 });
+    snapshot.start();
+    snapshot.start();
+    finish();
+    expect(await snapshot.read()).toEqual({ count: 1 });
+    clock += 10_000;
+    expect(await snapshot.read()).toEqual({ count: 1 });
+    finish();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await snapshot.read()).toEqual({ count: 2 });
+    expect(reads).toBe(2);
+  });
 });
