@@ -215,7 +215,7 @@ describe('the preview of an assignment', () => {
     expect(await gains(id)).toEqual([200, 0]);
     const wrong = { ...document(id).data, relationships: { item: { data: null } } };
     const { status, body } = await viewer.post('/assignments/preview', { data: wrong });
-    expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/attributes/item']);
+    expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/relationships/item/data']);
   });
 
   it('names the fault of a body that is no draft and no deletion', async () => {
