@@ -114,6 +114,8 @@ export interface Config {
   readonly inventoryStaleAfter: number | undefined;
   /** Milliseconds for which changes of devices are kept; undefined: for good. */
   readonly changeRetention: number | undefined;
+  /** Milliseconds for which finished commands are kept; undefined: for good. */
+  readonly commandRetention: number | undefined;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -173,6 +175,7 @@ export const ENVIRONMENT = z.object({
   BUSY_AFTER: limit('3d'),
   INVENTORY_STALE_AFTER: limit('14d'),
   CHANGE_RETENTION: limit('180d'),
+  COMMAND_RETENTION: limit('90d'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -273,6 +276,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     busyAfter: env.BUSY_AFTER,
     inventoryStaleAfter: env.INVENTORY_STALE_AFTER,
     changeRetention: env.CHANGE_RETENTION,
+    commandRetention: env.COMMAND_RETENTION,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

@@ -55,7 +55,7 @@ interface PruneDeps extends BatchTaskDeps {
   changeRetention: number | undefined;
 }
 
-/** Removes records that are of no use any more. Tokens, audit, commands and escrow stay. */
+/** Removes records that are of no use any more. Tokens, audit and escrow stay; commands have a task of their own. */
 export function createPruneRecordsTask({
   db,
   logger,

@@ -11,21 +11,21 @@ import {
 } from './batch-tasks.js';
 import { createCheckCredentialsTask } from './check-credentials.js';
 import { createCheckPushTopicsTask } from './check-push-topics.js';
-
 import { createRefreshInventoryTask } from './refresh-inventory.js';
+import { createRemoveOldCommandsTask } from './remove-old-commands.js';
 
 export interface TaskDeps {
   db: Database;
   logger: Logger;
   queue: Pick<CommandQueue, 'queueInventories'>;
-  config: Pick<Config, 'inventoryInterval' | 'changeRetention'>;
+  config: Pick<Config, 'inventoryInterval' | 'changeRetention' | 'commandRetention'>;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile?: (() => FileCertificate | undefined) | undefined;
 }
 
 /** The scheduled tasks of the server. */
 export function createTasks({ db, logger, queue, config, tlsFile }: TaskDeps): Task[] {
-  const { inventoryInterval: interval, changeRetention } = config;
+  const { inventoryInterval: interval, changeRetention, commandRetention: age } = config;
   const tasks: Task[] = [
     createExpireCommandsTask({ db, logger }),
     createFindUnpushedTask({ db, logger }),
@@ -36,5 +36,6 @@ export function createTasks({ db, logger, queue, config, tlsFile }: TaskDeps): T
   if (interval !== undefined) {
     tasks.push(createRefreshInventoryTask({ db, queue, logger, interval }));
   }
+  if (age !== undefined) tasks.push(createRemoveOldCommandsTask({ db, logger, age }));
   return tasks;
 }

@@ -12,14 +12,14 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-function schedules(inventoryInterval: number | undefined) {
+function schedules(inventoryInterval: number | undefined, commandRetention?: number) {
   const { logger } = capturingLogger();
   const queue = new CommandQueue(new SecretBox(Buffer.alloc(32, 1)));
   const tasks = createTasks({
     db: test.db,
     logger,
     queue,
-    config: { changeRetention: undefined, inventoryInterval },
+    config: { changeRetention: undefined, commandRetention, inventoryInterval },
   });
   return Object.fromEntries(tasks.map(({ name, schedule }) => [name, schedule]));
 }
@@ -37,5 +37,9 @@ describe('the scheduled tasks', () => {
 
   it('refresh the inventory each minute when there is an interval', () => {
     expect(schedules(DAY_MS)).toHaveProperty(['inventory.refresh'], '* * * * *');
+  });
+
+  it('remove old commands each hour unless COMMAND_RETENTION is off', () => {
+    expect(schedules(undefined, DAY_MS)).toHaveProperty(['commands.remove_old'], '41 * * * *');
   });
 });
