@@ -282,6 +282,9 @@ describe('deleting a device', () => {
       managed_applications: { device_id, identifier: 'org.example.app' },
       installed_provisioning_profiles: { device_id, profile_uuid: uuid },
       device_findings: { device_id, code: 'silent', severity: 'attention', since: new Date() },
+      device_clocks: {
+        ...{ device_id, offset_seconds: 7200, noticed_at: new Date(), measured_at: new Date() },
+      },
       custom_attributes: { device_id, name: 'room', value: '2' },
       local_users: { device_id, user_name: 'ada' },
       device_locations: { device_id, latitude: 1, longitude: 2 },
