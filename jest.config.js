@@ -22,7 +22,8 @@ process.execArgv.push('--single-threaded-gc', '--interrupt-budget=1000000');
 
 module.exports = {
   testEnvironment: '<rootDir>/test/helpers/worker-environment.js',
-  testMatch: ['<rootDir>/test/**/*.test.ts'],
+  // What takes long is left to jest.long.config.js.
+  testMatch: ['<rootDir>/test/**/*.test.ts', '!**/test/e2e/**', '!**/*.long.test.ts'],
   transform: {
     '^.+\\.ts$': swc('typescript'),
     [`/node_modules/(${MODULES_ONLY})/.+\\.js$`]: swc('ecmascript'),

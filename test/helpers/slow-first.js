@@ -3,7 +3,7 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 const SLOW =
-  /\/test\/(e2e\/|conformance|cli\/keys|lab-mode|contract\.|embedded-postgres\/|assignments\/(slice|rollouts))/;
+  /\.long\.test|\/test\/(e2e\/|conformance|contract\.|assignments\/rollouts|embedded-postgres\/|mdm\/large)/;
 
 module.exports = class SlowFirst extends Sequencer {
   sort(tests) {

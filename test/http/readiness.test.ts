@@ -100,7 +100,7 @@ describe('GET /readyz', () => {
     };
     const before = await written();
     await readyz();
-    for (let wait = 0; wait < 50 && (await written()) === before; wait += 1) await sleep(100);
+    for (let wait = 0; wait < 200 && (await written()) === before; wait += 1) await sleep(100);
     expect((await written()) - before).toBeGreaterThanOrEqual(4 * 1024 * 1024);
   });
 

@@ -21,7 +21,7 @@ import { type Courier, PushedPolling } from './pushed-polling.js';
 
 export interface FleetOptions {
   devices: number;
-  /** A mix of both when absent. */
+  /** Both by turns when absent. */
   platform?: LabPlatform | undefined;
   way: EnrollmentWay;
   /** Users ask for commands, too; iPads are shared. */
@@ -129,7 +129,8 @@ export class Fleet {
     const own = random.fork(`device ${index}`);
     const { kind } = this.options.awaited?.[index] ?? {};
     const fitting = this.options.platform ?? (kind && platformOf(kind));
-    const platform = fitting ?? own.pick<LabPlatform>(['iOS', 'macOS']);
+    // By turns, so that even a small fleet has both.
+    const platform = fitting ?? (index % 2 === 0 ? 'iOS' : 'macOS');
     const device = createSimulatedDevice({ platform, random: own, ...this.traits(index) });
     return new FleetMember(index, device, context);
   }

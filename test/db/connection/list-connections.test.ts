@@ -15,7 +15,8 @@ const gone = new AppError('unavailable', 503, 'the client has left');
 /** Statements of lists that PostgreSQL runs at this moment. */
 async function running(): Promise<number> {
   const { rows } = await test.db.pool.query(
-    "select 1 from pg_stat_activity where state = 'active' and query like '%costly%' and pid <> pg_backend_pid()",
+    `select 1 from pg_stat_activity where state = 'active' and query like '%costly%'
+     and datname = current_database() and pid <> pg_backend_pid()`,
   );
   return rows.length;
 }

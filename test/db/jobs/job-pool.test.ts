@@ -61,7 +61,8 @@ describe('a statement', () => {
     jobPool.returnEmptyOnFailure();
     const client = await jobPool.pool.connect();
     const sleeping = client.query('select pg_sleep(30)');
-    const sleeps = "select from pg_stat_activity where query = 'select pg_sleep(30)'";
+    const sleeps = `select from pg_stat_activity
+      where query = 'select pg_sleep(30)' and datname = current_database()`;
     await until(async () => (await test.db.pool.query(sleeps)).rowCount === 1);
     await terminate(test.db, 'job-pool');
     expect(await sleeping).toEqual(NOTHING);

@@ -232,8 +232,9 @@ describe('migrations of several processes', () => {
 async function waitForStatement(part: string): Promise<void> {
   for (let attempt = 0; attempt < 200; attempt += 1) {
     const found = await db.knex.raw(
-      'select 1 from pg_stat_activity where query like ? and state = ? and pid <> pg_backend_pid()',
-      [`%${part}%`, 'active'],
+      `select 1 from pg_stat_activity where query like ? and state = 'active'
+       and datname = current_database() and pid <> pg_backend_pid()`,
+      [`%${part}%`],
     );
     if (found.rows.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 25));

@@ -1,0 +1,5 @@
+// `npm run test:long`: whole programs, documentation, kills and races, which take minutes.
+module.exports = {
+  ...require('./jest.config.js'),
+  testMatch: ['<rootDir>/test/e2e/**/*.test.ts', '<rootDir>/test/**/*.long.test.ts'],
+};
