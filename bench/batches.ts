@@ -129,6 +129,7 @@ async function fill({ db }: BenchDatabase): Promise<{ tag: number }> {
     await session.query(HISTORY, [devices[0], DEVICES, Math.min(500_000, FINISHED - n)]);
   }
   await session.query('vacuum (analyze)');
+  await session.query('checkpoint');
   session.release(true);
   return { tag };
 }

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { PreparedCommand } from '../db/device-path/token-update.js';
@@ -13,6 +13,7 @@ import {
   parsePlistDict,
 } from '../protocol/plist/plist.js';
 import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
+import { newCommandUuid } from './command-uuid.js';
 import type { PlannedCommand } from './inventory-plan.js';
 
 /** Stands in stored bodies for the CommandUUID, which is the last value of the plist. */
@@ -71,7 +72,7 @@ export function prepareCommand(
   requestType: string,
   parameters: PlistDict,
 ): PreparedCommand {
-  const command = { uuid: randomUUID(), requestType, parameters };
+  const command = { uuid: newCommandUuid(), requestType, parameters };
   const body = bodyOf(command);
   const payload = ownPayload(box, command, body);
   return { uuid: command.uuid, requestType, payload, sha256: sha256Of(body) };

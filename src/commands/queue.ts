@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Sql } from '../db/connection/statement-runner.js';
@@ -30,6 +29,7 @@ import {
 import { notFound, validationError } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
+import { newCommandUuid } from './command-uuid.js';
 import { inventoryFacts, requireEnrolled } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
 import { scheduledCommand, storablePayload } from './payload.js';
@@ -258,7 +258,7 @@ export class CommandQueue {
     const { userId, requestType, parameters, isForced, options = {} } = command;
     const faults = validateCommand(requestType, parameters);
     if (faults.length > 0) throw validationError(faults);
-    const uuid = randomUUID();
+    const uuid = newCommandUuid();
     return {
       uuid,
       device_id: deviceId,

@@ -14,7 +14,7 @@ export interface CredentialReport {
 export interface CheckContext {
   /** With the PUBLIC_URL that devices use. */
   config: Config;
-  /** Whether this server speaks TLS itself, as far as that can be told. */
+  /** Whether this server speaks TLS itself, as far as it can know. */
   servesTls: boolean;
   /** The lab's stand-ins take the place of Apple's services. */
   isLabOn: boolean;

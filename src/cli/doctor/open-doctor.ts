@@ -15,7 +15,7 @@ import { fileProblems, readApnsCa } from '../../server/config-files.js';
 import { openDatabase } from '../../server/main.js';
 import type { OpenDatabase } from '../../server/serving.js';
 
-/** The report tells what went wrong; the log would repeat it. */
+/** The report says what went wrong; the log would repeat it. */
 const SILENT = createLogger('silent');
 
 const FEW_CONNECTIONS = { device: 1, admin: 3, list: 1, background: 2 };

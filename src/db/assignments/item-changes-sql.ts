@@ -94,7 +94,7 @@ const ESCAPED = `replace(replace(replace(i.identifier, '&', '&amp;'), '<', '&lt;
 export const QUEUE_ITEM_COMMANDS = `
 with ${BUILT}, due as (
   select i.id, i.command_id, i.device_id, i.device_user_id, i.action, p.sha256,
-    i.action = 'install' and p.fetches_credential as fetches_credential, gen_random_uuid() as uuid, ${ESCAPED} as identifier,
+    i.action = 'install' and p.fetches_credential as fetches_credential, ordered_uuid() as uuid, ${ESCAPED} as identifier,
     case when i.action = 'install' and i.payload_values is not null then
       jsonb_build_object('uuid', i.payload_uuid, 'values', i.payload_values) end as payload_values
   from device_items i

@@ -168,7 +168,7 @@ with ${BUILT}, requested as (
 ), ${PACED}, queued as (
   insert into commands (uuid, device_id, device_user_id, request_type, payload_sha256,
     payload_values, after, ${BATCH_COLUMNS})
-  select gen_random_uuid(), due.device_id, due.device_user_id, 'InstallProfile', due.sha256,
+  select ordered_uuid(), due.device_id, due.device_user_id, 'InstallProfile', due.sha256,
     due.payload_values, greatest(due.after, ${AFTER}), ${BATCH_VALUES}
   from due left join slot s on s.id = due.id ${OF_BATCH}
   order by due.id
@@ -238,7 +238,7 @@ select n.uuid, t.device_id, t.device_user_id, 'RemoveProfile', convert_to(
   replace(:removal, '00000000-0000-0000-0000-000000000000', n.uuid::text), 'UTF8'), t.after, ${BATCH_VALUES}
 from jsonb_to_recordset(:targets::jsonb)
   as t (device_id bigint, device_user_id bigint, after timestamptz)
-cross join lateral (select gen_random_uuid() as uuid where t.device_id is not null) n ${OF_BATCH}
+cross join lateral (select ordered_uuid() as uuid where t.device_id is not null) n ${OF_BATCH}
 returning id, device_id, false as was_under_way`;
 
 export interface OneOffRemovals {

@@ -121,7 +121,7 @@ with variant as (
     as t (device_id, device_user_id, n, at)
   join variant v on v.n = t.n + 1
   join devices d on d.id = t.device_id and d.enrollment_state = 'enrolled'
-  cross join lateral (select gen_random_uuid() as uuid where t.device_id is not null) i
+  cross join lateral (select ordered_uuid() as uuid where t.device_id is not null) i
 ), queued as (
   insert into commands (uuid, device_id, device_user_id, request_type, payload, payload_sha256, after,
     command_batch_id, priority, ttl, expires_at)

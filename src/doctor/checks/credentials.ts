@@ -118,7 +118,7 @@ const RULES: Rule[] = [
   {
     codes: /^enrollment_open$/,
     severity: 'warning',
-    why: 'Strangers get profiles and their secrets, such as Wi-Fi passwords.',
+    why: 'Anyone can enroll a device and get profiles and their secrets, such as Wi-Fi passwords.',
     cure: 'Set ENROLLMENT=link or ENROLLMENT=closed.',
   },
   {

@@ -46,7 +46,7 @@ interface SecretFile {
 
 function secretFiles({ dataDir, tls }: Config): SecretFile[] {
   const { current, next } = masterKeyFiles(dataDir);
-  const opens = 'Whoever has it opens every secret in the database.';
+  const opens = 'Anyone who has it opens every secret in the database.';
   const files = [
     { code: 'master_key_readable', path: current, what: 'the master key', why: opens },
     { code: 'master_key_readable', path: next, what: 'the next master key', why: opens },
@@ -54,11 +54,11 @@ function secretFiles({ dataDir, tls }: Config): SecretFile[] {
       code: 'admin_token_readable',
       path: join(dataDir, 'admin-token'),
       what: 'the first admin token',
-      why: 'Whoever has it may erase every device.',
+      why: 'Anyone who has it may erase every device.',
     },
   ];
   if (tls === undefined) return files;
-  const why = 'Whoever has it can pose as this server.';
+  const why = 'Anyone who has it can pose as this server.';
   return [
     ...files,
     { code: 'tls_key_readable', path: tls.keyFile, what: 'the key of TLS_KEY_FILE', why },
