@@ -3,6 +3,7 @@ import { Random } from '../../src/lab/devices/random.js';
 import { commandSource } from './command-rows.js';
 import { copyRows } from './copy-rows.js';
 import { deviceSource } from './device-rows.js';
+import { continueIds, fillTables } from './fill-tables.js';
 import { applicationSource, deviceTagSource, tagSource } from './inventory-rows.js';
 
 export interface Sizes {
@@ -21,39 +22,16 @@ const TAGS_PER_DEVICE = 3;
 
 const TABLES = ['devices', 'tags', 'device_tags', 'commands', 'installed_applications'];
 
-/** Sorting is done once, after the rows are in; the checks of foreign keys are left out. */
-const SESSION = `
-set statement_timeout = 0;
-set session_replication_role = replica;
-set synchronous_commit = off;
-set maintenance_work_mem = '512MB';`;
-
-const SECONDARY_INDEXES = `
-select c.relname as name, pg_get_indexdef(i.indexrelid) as definition
-from pg_index i join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
-where t.relname = any($1) and not exists (select from pg_constraint where conindid = c.oid)
-order by 1`;
-
 const COUNTS = `
 select (select count(*) from devices)::int as devices,
   (select count(*) from installed_applications)::int as applications,
   (select count(*) from commands)::int as commands, (select count(*) from tags)::int as tags`;
 
-interface Index {
-  name: string;
-  definition: string;
-}
-
 /** Fills an empty database; what a filled one holds stays. Returns what is in it. */
 export async function fillAdminData(client: pg.ClientBase, scale: number): Promise<Sizes> {
   const before = await countRows(client);
   if (before.devices > 0) return before;
-  await client.query(SESSION);
-  const { rows: indexes } = await client.query<Index>(SECONDARY_INDEXES, [TABLES]);
-  for (const { name } of indexes) await client.query(`drop index "${name}"`);
-  await copyAll(client, scale);
-  await createIndexes(client, indexes);
-  await finish(client);
+  await fillTables(client, TABLES, () => copyAll(client, scale));
   return await countRows(client);
 }
 
@@ -75,23 +53,5 @@ async function copyAll(client: pg.ClientBase, scale: number): Promise<void> {
   await copyRows(client, commandSource(random.fork('commands'), commands));
   const applications = { devices, perDevice: APPLICATIONS_PER_DEVICE };
   await copyRows(client, applicationSource(random.fork('applications'), applications));
-}
-
-async function createIndexes(client: pg.ClientBase, indexes: Index[]): Promise<void> {
-  for (const { name, definition } of indexes) {
-    const startedAt = performance.now();
-    await client.query(definition);
-    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    process.stderr.write(`  index ${name} ${seconds} s\n`);
-  }
-}
-
-async function finish(client: pg.ClientBase): Promise<void> {
-  for (const table of ['devices', 'tags']) {
-    await client.query(
-      `select setval(pg_get_serial_sequence('${table}', 'id'), (select max(id) from ${table}))`,
-    );
-  }
-  await client.query(`vacuum (analyze) ${TABLES.join(', ')}`);
-  await client.query('checkpoint');
+  for (const table of ['devices', 'tags']) await continueIds(client, table);
 }

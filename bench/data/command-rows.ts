@@ -44,21 +44,30 @@ interface Template {
   result: string[];
 }
 
+interface CommandCounts {
+  devices: number;
+  perDevice: number;
+  /** Without the bytes of payloads and results, of which no list reads any. */
+  isSlim?: boolean;
+}
+
 /** Mostly answered commands with their answers, as years of use leave them. */
-export function commandSource(
-  random: Random,
-  { devices, perDevice }: { devices: number; perDevice: number },
-): CopySource {
+export function commandSource(random: Random, counts: CommandCounts): CopySource {
   return {
     table: 'commands',
     columns: COLUMNS,
-    total: devices * perDevice,
-    rows: commandRows(random, devices, perDevice),
+    total: counts.devices * counts.perDevice,
+    rows: commandRows(random, counts),
   };
 }
 
-function* commandRows(random: Random, devices: number, perDevice: number): Iterable<CopyValue[]> {
-  const templates = TYPES.map(template);
+const SLIM: Template = { payload: ['slim'], result: ['slim'] };
+
+function* commandRows(
+  random: Random,
+  { devices, perDevice, isSlim = false }: CommandCounts,
+): Iterable<CopyValue[]> {
+  const templates = TYPES.map((type) => (isSlim ? SLIM : template(type)));
   // As they are queued in life: a round over the fleet, then the next.
   for (let n = 0; n < perDevice; n += 1) {
     for (let deviceId = 1; deviceId <= devices; deviceId += 1) {

@@ -1,0 +1,161 @@
+// npm run bench:scale -- --devices 20000 [--keep DIR] [--only TEXT] [--calls 10] [--json] [--plans]
+// Fills a database with a fleet by COPY, walks every list, sort and filter that the API offers, and what
+// runs by the clock, and prints what each costs and how many rows its plan reads. DATABASE_URL, or
+// BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and uses it again.
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { connectDatabase } from '../src/db/connection/database.js';
+import { migrate } from '../src/db/schema/migrate.js';
+import { createLogger } from '../src/logger.js';
+import { ApiClient } from './load/api-client.js';
+import { openServer, trustFleet } from './load/database.js';
+import { createFleetSeed } from './load/fleet.js';
+import { type ServerProcess, startServerProcess } from './load/server-process.js';
+import { fillFleet } from './scale/fill.js';
+import { listCases, nameOf, RESOURCES } from './scale/list-cases.js';
+import { LIST_SESSION } from './scale/plans.js';
+import {
+  describeHead,
+  describeSingle,
+  describeSwept,
+  describeWalked,
+  summaryOf,
+} from './scale/report.js';
+import { sampleOf } from './scale/sample.js';
+import { runSweep, SWEEPS } from './scale/sweeps.js';
+import { isNotFlat, timed, type Walked, walk } from './scale/walk.js';
+
+const { values: options } = parseArgs({
+  options: {
+    devices: { type: 'string', default: '20000' },
+    keep: { type: 'string' },
+    only: { type: 'string', default: '' },
+    calls: { type: 'string', default: '10' },
+    json: { type: 'boolean', default: false },
+    plans: { type: 'boolean', default: false },
+  },
+});
+
+/** A slow list is not asked for ten times. */
+const BUDGET_MS = 300;
+
+function say(line: string): void {
+  // The last line on stdout is for other programs, so the table goes beside it.
+  (options.json ? process.stderr : process.stdout).write(`${line}\n`);
+}
+
+async function migrateDatabase(connectionString: string): Promise<void> {
+  const db = connectDatabase({ connectionString, applicationName: 'bench' });
+  await migrate(db, { logger: createLogger('error') }).finally(() => db.close());
+}
+
+interface Bench {
+  api: ApiClient;
+  client: pg.Client;
+  url: string;
+}
+
+/** Fills the database unless it has devices. Returns how many it has. */
+async function prepare(url: string, client: pg.Client): Promise<number> {
+  const count = async () => {
+    const { rows } = await client.query<{ count: number }>('select count(*)::int from devices');
+    return rows[0]?.count ?? 0;
+  };
+  await migrateDatabase(url);
+  if ((await count()) === 0) {
+    await trustFleet(url, await createFleetSeed(1));
+    const startedAt = performance.now();
+    const filler = new pg.Client({ connectionString: url });
+    await filler.connect();
+    await fillFleet(filler, Number(options.devices)).finally(() => filler.end());
+    say(`filled in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
+  }
+  return await count();
+}
+
+async function walkAll({ api, client }: Bench): Promise<Walked[]> {
+  const walked: Walked[] = [];
+  for (const definition of RESOURCES) {
+    const cases = listCases(definition, await sampleOf(client, definition));
+    const chosen = cases.filter((one) => nameOf(one).includes(options.only));
+    if (chosen.length > 0) say(describeHead(definition.type));
+    for (const one of chosen) {
+      const budget = { calls: Number(options.calls), budgetMs: BUDGET_MS };
+      const result = await walk({ api, client }, one, budget);
+      walked.push(result);
+      say(describeWalked(result));
+      if (!options.plans || !isNotFlat(result)) continue;
+      for (const { text, rowsRead } of result.plans) say(`    ${rowsRead} rows: ${text}`);
+    }
+  }
+  return walked;
+}
+
+const SINGLES = ['/credentials', '/health', '/jobs?filter[status]=dead'];
+
+async function others({ api, client, url }: Bench, server: ServerProcess): Promise<void> {
+  say(describeHead('other reads'));
+  const first = performance.now();
+  const { status } = await fetch(`http://127.0.0.1:${server.port}/metrics`);
+  say(describeSingle({ name: 'first /metrics', status, p95: performance.now() - first }));
+  for (const path of SINGLES) {
+    say(describeSingle({ name: path, ...(await timed(api, path, { calls: 5, budgetMs: 1000 })) }));
+  }
+  say(describeHead('by the clock'));
+  const db = connectDatabase({ connectionString: url, applicationName: 'bench' });
+  try {
+    for (const name of Object.keys(SWEEPS)) {
+      if (name.includes(options.only)) say(describeSwept(await runSweep(db, client, name)));
+    }
+  } finally {
+    await db.close();
+  }
+}
+
+async function runOn(url: string, dataDir: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const devices = await prepare(url, client);
+    await client.query(LIST_SESSION);
+    const token = randomBytes(24).toString('base64url');
+    const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
+    const server = await startServerProcess({ databaseUrl: url, dataDir, settings });
+    const api = new ApiClient(server.port, token);
+    try {
+      const bench = { api, client, url };
+      if (options.only === '') await others(bench, server);
+      const walked = await walkAll(bench);
+      if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
+      else say(`\n${walked.filter(isNotFlat).length} of ${walked.length} queries are not flat`);
+    } finally {
+      api.close();
+      await server.stop();
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+async function main(): Promise<void> {
+  const kept = options.keep === undefined ? undefined : resolve(options.keep);
+  if (kept !== undefined) mkdirSync(kept, { recursive: true });
+  const directory = kept ?? mkdtempSync(join(tmpdir(), 'muster-bench-scale-'));
+  const given = process.env.DATABASE_URL ?? process.env.BENCH_DATABASE_URL;
+  const server = await openServer(directory, given);
+  try {
+    await runOn(server.url, directory);
+  } finally {
+    await server.stop();
+    if (kept === undefined) rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
+});

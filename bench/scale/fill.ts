@@ -1,0 +1,74 @@
+import type pg from 'pg';
+import { Random } from '../../src/lab/devices/random.js';
+import { commandSource } from '../data/command-rows.js';
+import { copyRows } from '../data/copy-rows.js';
+import { deviceSource } from '../data/device-rows.js';
+import { continueIds, fillTables } from '../data/fill-tables.js';
+import { applicationSource, deviceTagSource, tagSource } from '../data/inventory-rows.js';
+import { auditSource, deviceRecords, groupMemberSource, groupSource } from './fleet-rows.js';
+
+const COMMANDS_PER_DEVICE = 10;
+const APPLICATIONS_PER_DEVICE = 5;
+const TAGS_PER_DEVICE = 3;
+/** A device has so many tags or groups to choose from, whatever the size of the fleet. */
+const TAGS = 500;
+const GROUPS = 100;
+
+/** Those whose rows grow with the fleet. */
+export const LARGE_TABLES = [
+  'devices',
+  'device_tags',
+  'device_group_devices',
+  'commands',
+  'installed_applications',
+  'device_identities',
+  'certificates',
+  'installed_certificates',
+  'installed_profiles',
+  'device_changes',
+  'custom_attributes',
+  'audit_events',
+];
+
+const TABLES = [...LARGE_TABLES, 'tags', 'device_groups', 'device_pushes'];
+
+/** As the queue leaves them: whoever has commands has a push. */
+const PUSHES = `
+insert into device_pushes (device_id, due_at)
+select distinct c.device_id, now() + interval '1 day' from commands c
+join devices d on d.id = c.device_id
+where c.is_pending and d.is_enrolled and d.push_state = 'ok'`;
+
+/** A fleet with its history in a database that has a CA and no devices. */
+export async function fillFleet(client: pg.ClientBase, devices: number): Promise<void> {
+  await fillTables(client, TABLES, () => copyFleet(client, devices));
+}
+
+async function copyFleet(client: pg.ClientBase, devices: number): Promise<void> {
+  const random = new Random('bench:scale');
+  const ca = await caFingerprint(client);
+  const links = { devices, tags: TAGS, perDevice: TAGS_PER_DEVICE };
+  const commands = { devices, perDevice: COMMANDS_PER_DEVICE, isSlim: true };
+  const applications = { devices, perDevice: APPLICATIONS_PER_DEVICE };
+  const sources = [
+    deviceSource(random.fork('devices'), devices),
+    tagSource(TAGS),
+    groupSource(GROUPS),
+    deviceTagSource(random.fork('device_tags'), links),
+    groupMemberSource(random.fork('members'), { devices, groups: GROUPS }),
+    commandSource(random.fork('commands'), commands),
+    applicationSource(random.fork('applications'), applications),
+    ...deviceRecords(random, devices, ca),
+    auditSource(random.fork('audit_events'), devices),
+  ];
+  for (const source of sources) await copyRows(client, source);
+  await client.query(PUSHES);
+  for (const table of ['devices', 'tags', 'device_groups']) await continueIds(client, table);
+}
+
+async function caFingerprint(client: pg.ClientBase): Promise<Buffer> {
+  const text = `select fingerprint from certificates where purpose = 'mdm.cacert'`;
+  const [row] = (await client.query<{ fingerprint: Buffer }>(text)).rows;
+  if (row === undefined) throw new Error('the database has no CA');
+  return row.fingerprint;
+}

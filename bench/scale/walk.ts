@@ -1,0 +1,81 @@
+import type pg from 'pg';
+import type { ApiClient } from '../load/api-client.js';
+import { quantilesOf } from '../load/measure.js';
+import { type CaseKind, type ListCase, nameOf, pathOf } from './list-cases.js';
+import { explainList, type StatementPlan } from './plans.js';
+
+/** One list over HTTP, and what its statements did. */
+export interface Walked {
+  query: string;
+  kind: CaseKind;
+  status: number;
+  p95: number;
+  rowsRead: number;
+  rowsReturned: number;
+  /** The same of the count, which may read all that it counts. */
+  rowsCounted: number;
+  blocks: number;
+  scanned: string[];
+  plans: StatementPlan[];
+}
+
+export interface WalkOptions {
+  calls: number;
+  /** A case ends after so many milliseconds, whatever is left of its calls. */
+  budgetMs: number;
+}
+
+/** What a query may take; the goals of bench:scale. */
+export const LIMITS = { p95Ms: 50, searchMs: 150, readPerReturned: 100 } as const;
+
+export async function walk(
+  { api, client }: { api: ApiClient; client: pg.Client },
+  one: ListCase,
+  options: WalkOptions,
+): Promise<Walked> {
+  const { status, p95 } = await timed(api, pathOf(one), options);
+  const plans = await explainList(client, one);
+  const sum = (isCount: boolean, of: (plan: StatementPlan) => number) =>
+    plans.filter((plan) => plan.isCount === isCount).reduce((total, plan) => total + of(plan), 0);
+  return {
+    query: nameOf(one),
+    kind: one.kind,
+    status,
+    p95,
+    rowsRead: sum(false, ({ rowsRead }) => rowsRead),
+    rowsReturned: sum(false, ({ rowsReturned }) => rowsReturned),
+    rowsCounted: sum(true, ({ rowsRead }) => rowsRead),
+    blocks: plans.reduce((total, { blocks }) => total + blocks, 0),
+    scanned: plans.flatMap(({ isCount, scanned }) => (isCount ? [] : scanned)),
+    plans,
+  };
+}
+
+export async function timed(
+  api: ApiClient,
+  path: string,
+  { calls, budgetMs }: WalkOptions,
+): Promise<{ status: number; p95: number }> {
+  const times: number[] = [];
+  let { status } = await api.call({ path });
+  const end = performance.now() + budgetMs;
+  while (times.length < calls && (times.length === 0 || performance.now() < end)) {
+    const startedAt = performance.now();
+    status = (await api.call({ path })).status;
+    times.push(performance.now() - startedAt);
+  }
+  return { status, p95: quantilesOf(times).p95 };
+}
+
+/** Whether it costs more than what it returns. */
+export function isNotFlat({ kind, p95, rowsRead, rowsReturned, status }: Walked): boolean {
+  const limit = kind === 'search' ? LIMITS.searchMs : LIMITS.p95Ms;
+  return status !== 200 || p95 > limit || readsTooMuch({ rowsRead, rowsReturned });
+}
+
+export function readsTooMuch({
+  rowsRead,
+  rowsReturned,
+}: Pick<Walked, 'rowsRead' | 'rowsReturned'>): boolean {
+  return rowsRead > LIMITS.readPerReturned * Math.max(1, rowsReturned);
+}
