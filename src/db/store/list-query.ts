@@ -3,12 +3,6 @@ import type { Sql } from '../connection/statement-runner.js';
 import { alias, allOf, filterSql, quoted } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 
-/** Matches are counted exactly up to here; beyond it the total is an estimate. */
-export const EXACT_LIMIT = 100_000;
-
-const SAMPLE_PERCENT = 1;
-/** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
-const SAMPLE_SEED = 1;
 const TABLE = alias(0);
 
 /** Part of a page: rows of one range of the list. */
@@ -40,7 +34,7 @@ export function positionSql({ shape }: ListQuery, keys: SortKey[], id: number): 
  * A client's filter decides the plan: a rare value is best found by its index, a common one in the
  * order of the list. Without a filter the order and the limit decide it.
  */
-function isPlannedOnce({ filter }: ListQuery): boolean {
+export function isPlannedOnce({ filter }: ListQuery): boolean {
   return filter.length === 0;
 }
 
@@ -79,7 +73,7 @@ export function rangeCountSql(query: ListQuery, range: Sql): Sql {
 }
 
 /** The table of the list, or the view of the part that the filter asks for. */
-function tableOf({ shape, filter }: ListQuery): string {
+export function tableOf({ shape, filter }: ListQuery): string {
   const { table, parts } = shape;
   const values = filter.map((node) =>
     node.kind === 'compare' && node.op === 'eq' && node.column.name === parts?.attribute
@@ -98,7 +92,8 @@ export function columnList(columns: readonly string[], table = TABLE): string {
   return [...names].map((name) => `${table}.${quoted(name)}`).join(', ');
 }
 
-function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
+/** What the filter and the scope ask for, beside `others`. */
+export function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
   const parts = [...others, ...filter.map((node) => filterSql(node))];
   if (scope === undefined) return allOf(parts);
   const { via } = scope.relation;
@@ -109,47 +104,4 @@ function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
   const members = `select ${quoted(via.other)} from ${quoted(via.table)}`;
   const text = `${TABLE}."id" in (${members} where ${quoted(via.own)} = ?)`;
   return allOf([{ text, bindings: [scope.id] }, ...parts]);
-}
-
-/** True when every match must be counted: on request, or because there is no sample of a view. */
-function countsAll({ exactTotal, shape }: ListQuery): boolean {
-  return exactTotal || (shape.isView === true && shape.sample === undefined);
-}
-
-function sampled({ table, sample }: ListQuery['shape']): string {
-  if (sample !== undefined) return `${quoted(sample)} as ${TABLE}`;
-  return `${quoted(table)} as ${TABLE} tablesample system (${SAMPLE_PERCENT}) repeatable (${SAMPLE_SEED})`;
-}
-
-/**
- * One row: `total` (exact, or EXACT_LIMIT + 1 for more), `estimate` from a sample of the table if there
- * are more, `parent_exists` for a scoped list.
- */
-export function countSql(query: ListQuery): Sql {
-  const where = conditions(query);
-  const table = `${tableOf(query)} as ${TABLE}`;
-  const limit = countsAll(query) ? '' : ` limit ${EXACT_LIMIT + 1}`;
-  const counted =
-    limit === ''
-      ? `select count(*) as total from ${table} where ${where.text}`
-      : `select count(*) as total from (select 1 from ${table} where ${where.text}${limit}) as matches`;
-  const bindings = [...where.bindings];
-  const columns = ['total'];
-  if (limit !== '') {
-    const sample = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
-    const scaled = `(${sample}) * ${100 / SAMPLE_PERCENT}`;
-    columns.push(`case when total > ${EXACT_LIMIT} then ${scaled} end as estimate`);
-    bindings.push(...where.bindings);
-  }
-  if (query.scope !== undefined) {
-    const { parent, id } = query.scope;
-    columns.push(`exists (select 1 from ${quoted(parent.table)} where "id" = ?) as parent_exists`);
-    bindings.push(id);
-  }
-  const text =
-    columns.length === 1 && limit === ''
-      ? counted
-      : `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
-  const isShared = limit !== '' && query.filter.length === 0 && query.scope === undefined;
-  return { text, bindings, isPlannedOnce: isPlannedOnce(query), isShared };
 }

@@ -2,15 +2,9 @@ import { AppError, notFound } from '../../errors.js';
 import type { Edges, Keyset, ListQuery, ListResult, Position, Row } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
+import { countSql, EXACT_LIMIT } from './count-sql.js';
 import { allRanges, positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
-import {
-  countSql,
-  EXACT_LIMIT,
-  positionSql,
-  rangeCountSql,
-  rangeSql,
-  rowsSql,
-} from './list-query.js';
+import { positionSql, rangeCountSql, rangeSql, rowsSql } from './list-query.js';
 
 /** Beyond this many rows cursors carry the total of the first page instead of counting again. */
 const CHEAP_TOTAL = 10_000;

@@ -1,5 +1,6 @@
+import { countSql } from '../../../src/db/store/count-sql.js';
 import { sortKeys } from '../../../src/db/store/keyset.js';
-import { countSql, rowsSql as sliceSql } from '../../../src/db/store/list-query.js';
+import { rowsSql as sliceSql } from '../../../src/db/store/list-query.js';
 import { text } from '../../../src/jsonapi/definition/attributes.js';
 import type { ListQuery } from '../../../src/jsonapi/store.js';
 
@@ -97,11 +98,22 @@ describe('countSql', () => {
     expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
   });
 
-  it('stops counting a filtered one at the limit and samples the table beyond', () => {
+  it('counts no table that PostgreSQL knows to be large', () => {
+    const { text: sql, bindings, isShared } = countSql(query);
+    expect(sql).toContain('case when size.rows > 120000 then 100001 else (select count(*)');
+    expect(sql).toContain('case when total > 100000 then rows end as estimate');
+    expect({ bindings, isShared }).toEqual({ bindings: [], isShared: true });
+  });
+
+  it('samples a filtered one, and counts up to the limit unless the sample shows more', () => {
     const { text: sql, bindings } = countSql(named);
+    expect(sql).toContain('case when sample.rows > 200000 then 100001');
     expect(sql).toContain('limit 100001');
     expect(sql).toContain('case when total > 100000 then');
-    expect(sql).toContain('tablesample system (1) repeatable (1)');
+    expect(sql).toContain(
+      'tablesample system ((select least(1, 100000.0 / greatest(size.pages, 1))',
+    );
+    expect(sql).toContain('repeatable (1)');
     expect(bindings).toEqual(['x', 'x']);
   });
 

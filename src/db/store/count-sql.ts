@@ -1,0 +1,131 @@
+import type { ListQuery } from '../../jsonapi/store.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { alias, quoted } from './filter-sql.js';
+import { conditions, isPlannedOnce, tableOf } from './list-query.js';
+
+/** Matches are counted exactly up to here; beyond it the total is an estimate. */
+export const EXACT_LIMIT = 100_000;
+
+/** From here on an estimate shows that there are more, so that nothing is counted. */
+const SURELY_MORE = 2 * EXACT_LIMIT;
+/** The same of PostgreSQL's own number of all rows, which is closer than a sample. */
+const SURELY_LARGE = 1.2 * EXACT_LIMIT;
+
+/** A hundredth of the table, but no more than these pages of it. */
+const MOST_PERCENT = 1;
+const MOST_PAGES = 1_000;
+/** EXACT_LIMIT rows do not fit into fewer pages. */
+const LEAST_PAGES = 300;
+/** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
+const SAMPLE_SEED = 1;
+const TABLE = alias(0);
+
+/**
+ * One row: `total` (exact, or EXACT_LIMIT + 1 for more), `estimate` if there are more, `parent_exists`
+ * for a scoped list.
+ */
+export function countSql(query: ListQuery): Sql {
+  if (countsAll(query)) return exactSql(query);
+  if (query.scope !== undefined || query.shape.isView === true) return limitedSql(query);
+  return query.filter.length === 0 ? wholeSql(query) : sampledFirstSql(query);
+}
+
+/** True when every match must be counted: on request, or because there is no sample of a view. */
+function countsAll({ exactTotal, shape }: ListQuery): boolean {
+  return exactTotal || (shape.isView === true && shape.sample === undefined);
+}
+
+function exactSql(query: ListQuery): Sql {
+  const { text, bindings } = conditions(query);
+  const counted = `select count(*) as total from ${from(query)} where ${text}`;
+  const shared = { isPlannedOnce: isPlannedOnce(query), isShared: false };
+  if (query.scope === undefined) return { text: counted, bindings, ...shared };
+  const parent = parentExists(query.scope);
+  return {
+    text: `with counted as materialized (${counted}) select total, ${parent.text} from counted`,
+    bindings: [...bindings, ...parent.bindings],
+    ...shared,
+  };
+}
+
+/** Counts up to the limit first: the rows of one resource are few. */
+function limitedSql(query: ListQuery): Sql {
+  const where = conditions(query);
+  const sample = `(select count(*) from ${sampled(query.shape)} where ${where.text})`;
+  const columns = [
+    'total',
+    `case when total > ${EXACT_LIMIT} then ${sample} * ${100 / MOST_PERCENT} end as estimate`,
+  ];
+  const bindings = [...where.bindings, ...where.bindings];
+  if (query.scope !== undefined) {
+    const parent = parentExists(query.scope);
+    columns.push(parent.text);
+    bindings.push(...parent.bindings);
+  }
+  const counted = `select ${upToLimit(query, where.text)} as total`;
+  const text = `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
+  return { text, bindings, isPlannedOnce: isPlannedOnce(query), isShared: false };
+}
+
+/** A whole table that PostgreSQL knows to be large is not counted. */
+function wholeSql(query: ListQuery): Sql {
+  const large = `size.rows > ${SURELY_LARGE}`;
+  const total = `case when ${large} then ${EXACT_LIMIT + 1} else ${upToLimit(query, 'true')} end`;
+  const counted = `select ${total} as total, size.rows from (${sizeSql(query)}) as size`;
+  const estimate = `case when total > ${EXACT_LIMIT} then rows end as estimate`;
+  return {
+    text: `with counted as materialized (${counted}) select total, ${estimate} from counted`,
+    bindings: [],
+    isPlannedOnce: true,
+    isShared: true,
+  };
+}
+
+/** Only where a sample finds no proof of more are the matches counted. A `case` runs one branch. */
+function sampledFirstSql(query: ListQuery): Sql {
+  const where = conditions(query);
+  const matching = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
+  const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * 100 / ${PERCENT} end`;
+  const total = `case when sample.rows > ${SURELY_MORE} then ${EXACT_LIMIT + 1}
+  else ${upToLimit(query, where.text)} end`;
+  const text = `with sample as materialized (
+  select ${rows} as rows from (${pagesSql(query.shape.table)}) as size
+), counted as materialized (select ${total} as total, sample.rows from sample)
+select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as estimate from counted`;
+  const bindings = [...where.bindings, ...where.bindings];
+  return { text, bindings, isPlannedOnce: false, isShared: false };
+}
+
+function from(query: ListQuery): string {
+  return `${tableOf(query)} as ${TABLE}`;
+}
+
+function upToLimit(query: ListQuery, where: string): string {
+  const matches = `select 1 from ${from(query)} where ${where} limit ${EXACT_LIMIT + 1}`;
+  return `(select count(*) from (${matches}) as matches)`;
+}
+
+/** The pages of a table, and its rows as the planner estimates them: those a page, times its pages now. */
+function sizeSql({ shape }: ListQuery): string {
+  const perPage = 'greatest(c.reltuples, 0) / greatest(c.relpages, 1)';
+  return `select s.pages, (${perPage} * s.pages)::bigint as rows
+  from (${pagesSql(shape.table)}) as s join pg_class c using (oid)`;
+}
+
+function pagesSql(table: string): string {
+  const pages = "pg_relation_size(oid) / current_setting('block_size')::integer as pages";
+  return `select oid, ${pages} from (select '${quoted(table)}'::regclass::oid) as t (oid)`;
+}
+
+const PERCENT = `least(${MOST_PERCENT}, ${100 * MOST_PAGES}.0 / greatest(size.pages, 1))`;
+
+function sampled({ table, sample }: ListQuery['shape']): string {
+  if (sample !== undefined) return `${quoted(sample)} as ${TABLE}`;
+  const percent = `(select ${PERCENT} from (${pagesSql(table)}) as size)`;
+  return `${quoted(table)} as ${TABLE} tablesample system (${percent}) repeatable (${SAMPLE_SEED})`;
+}
+
+function parentExists({ parent, id }: NonNullable<ListQuery['scope']>): Sql {
+  const text = `exists (select 1 from ${quoted(parent.table)} where "id" = ?) as parent_exists`;
+  return { text, bindings: [id] };
+}
