@@ -72,7 +72,7 @@ export async function explain(client: pg.Client, sql: Sql): Promise<StatementPla
   if (plan === undefined) throw new Error(`no plan of ${sql.text}`);
   const nodes = nodesOf(plan);
   return {
-    isCount: /^(with counted|select count)/.test(sql.text),
+    isCount: /^(with (counted|sample)|select count)/.test(sql.text),
     rowsRead: Math.round(nodes.reduce((sum, node) => sum + rowsReadBy(node), 0)),
     rowsReturned: plan['Actual Rows'],
     blocks: (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0),

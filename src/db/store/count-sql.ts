@@ -2,6 +2,7 @@ import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias, quoted } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
+import { type ListedRows, listedAlone } from './narrowed-sql.js';
 
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;
@@ -83,6 +84,8 @@ function wholeSql(query: ListQuery): Sql {
 
 /** Only where a sample finds no proof of more are the matches counted. A `case` runs one branch. */
 function sampledFirstSql(query: ListQuery): Sql {
+  const listed = listedAlone(query);
+  if (listed !== undefined) return listedCountSql(listed);
   const where = conditions(query);
   const matching = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
   const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * 100 / ${PERCENT} end`;
@@ -92,6 +95,18 @@ function sampledFirstSql(query: ListQuery): Sql {
   select ${rows} as rows from (${pagesSql(query.shape.table)}) as size
 ), counted as materialized (select ${total} as total, sample.rows from sample)
 select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as estimate from counted`;
+  const bindings = [...where.bindings, ...where.bindings];
+  return { text, bindings, isPlannedOnce: false, isShared: false };
+}
+
+/** The ids are counted by an index alone, without the rows that they lead to. */
+function listedCountSql({ table, where }: ListedRows): Sql {
+  const matches = `select 1 from ${quoted(table)} where ${where.text} limit ${EXACT_LIMIT + 1}`;
+  const counted = `select count(*) as total from (${matches}) as matches`;
+  const sample = `${quoted(table)} tablesample system (1) repeatable (${SAMPLE_SEED})`;
+  const rows = `(select count(*) from ${sample} where ${where.text}) * 100`;
+  const text = `with counted as materialized (${counted})
+select total, case when total > ${EXACT_LIMIT} then ${rows} end as estimate from counted`;
   const bindings = [...where.bindings, ...where.bindings];
   return { text, bindings, isPlannedOnce: false, isShared: false };
 }

@@ -1,7 +1,8 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, allOf, filterSql, quoted } from './filter-sql.js';
+import { alias, allOf, quoted } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
+import { listedAlone, ruleSql } from './narrowed-sql.js';
 
 const TABLE = alias(0);
 
@@ -50,14 +51,17 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
  */
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const { keys, range, offset = 0 } = slice;
-  const where = conditions(query, range ? [range] : []);
+  const listed = keys.length === 1 ? listedAlone(query) : undefined;
+  const where = listed
+    ? allOf([...(range ? [range] : []), listed.where])
+    : conditions(query, range ? [range] : []);
   const from = `from ${tableOf(query)} as ${TABLE}`;
   const order = `order by ${orderBy(keys)}`;
   const isOnce = isPlannedOnce(query) && offset === 0;
   const limit = limitSql(slice, isOnce);
-  const page = `${from} where ${where.text} ${order} ${limit.text}`;
+  const page = `from ${listed?.rows ?? tableOf(query)} as ${TABLE} where ${where.text} ${order} ${limit.text}`;
   const text =
-    keys.length === 1 && offset === 0
+    keys.length === 1 && offset === 0 && listed === undefined
       ? `select ${columns} ${page}`
       : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
   const bindings = [...where.bindings, ...limit.bindings];
@@ -93,8 +97,8 @@ export function columnList(columns: readonly string[], table = TABLE): string {
 }
 
 /** What the filter and the scope ask for, beside `others`. */
-export function conditions({ filter, scope }: ListQuery, others: Sql[] = []): Sql {
-  const parts = [...others, ...filter.map((node) => filterSql(node))];
+export function conditions({ shape, filter, scope }: ListQuery, others: Sql[] = []): Sql {
+  const parts = [...others, ...filter.map((node) => ruleSql(shape, node))];
   if (scope === undefined) return allOf(parts);
   const { via } = scope.relation;
   if ('foreignKey' in via) {

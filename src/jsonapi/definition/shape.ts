@@ -31,6 +31,15 @@ export interface ToManyShape {
   except?: { column: string; value: string };
 }
 
+/** A list by these values of `attribute` also states what they imply, for which there are indexes. */
+export interface Narrowed {
+  attribute: string;
+  /** A boolean column that is true of rows with these values. */
+  flag: { column: string; values: readonly string[] };
+  /** A table with the ids of the rows with these values, and the attribute's column. */
+  listed: { table: string; id: string; values: readonly string[] };
+}
+
 /** What the store needs of a resource. Column name = attribute name. */
 export interface ResourceShape {
   type: string;
@@ -41,6 +50,8 @@ export interface ResourceShape {
   sample?: string;
   /** Views of the rows that have one value of an attribute: a list by that value reads its view. */
   parts?: { attribute: string; views: Readonly<Record<string, string>> };
+  /** How rows with some values of an enum are found without reading the others. */
+  narrowed?: Narrowed;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

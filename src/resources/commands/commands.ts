@@ -40,6 +40,15 @@ export const commands = defineResource<CommandServices>({
   type: 'commands',
   path: '/commands',
   table: 'commands',
+  narrowed: {
+    attribute: 'status',
+    flag: { column: 'is_pending', values: ['Queued', 'Sent', 'NotNow'] },
+    listed: {
+      table: 'ended_commands',
+      id: 'command_id',
+      values: ['Error', 'CommandFormatError', 'Expired', 'Cancelled'],
+    },
+  },
   access: operatorWrites,
   attributes: {
     uuid: uuid({ write: 'never' }),

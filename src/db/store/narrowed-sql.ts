@@ -1,0 +1,71 @@
+import type { Narrowed, ResourceShape } from '../../jsonapi/definition/shape.js';
+import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { ListQuery } from '../../jsonapi/store.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { alias, filterSql, quoted } from './filter-sql.js';
+
+const TABLE = alias(0);
+
+/** One rule of a list's filter, with what leads to its rows by an index. */
+export function ruleSql(shape: ResourceShape, node: FilterNode): Sql {
+  const sql = filterSql(node);
+  const implied = impliedSql(shape, node);
+  if (implied === undefined) return sql;
+  return {
+    text: `(${implied.text} and ${sql.text})`,
+    bindings: [...implied.bindings, ...sql.bindings],
+  };
+}
+
+/**
+ * Where the ids of all rows of a list are, and the condition on them; undefined if they are not listed. In
+ * a join the planner would take failed commands to be spread evenly, and read the others up to the first.
+ */
+export function listedAlone({ shape, filter, scope }: ListQuery): ListedRows | undefined {
+  const [node, ...others] = filter;
+  if (node === undefined || others.length > 0 || scope !== undefined) return undefined;
+  const { narrowed } = shape;
+  const values = valuesOf(narrowed, node);
+  if (narrowed === undefined || !areAmong(values, narrowed.listed.values)) return undefined;
+  const { table, id } = narrowed.listed;
+  const rows = `(select ${quoted(id)} as "id", ${quoted(narrowed.attribute)} from ${quoted(table)})`;
+  return { table, rows, where: valueSql(narrowed, values) };
+}
+
+export interface ListedRows {
+  table: string;
+  /** The same as a derived table that has `id` as the list's own table. */
+  rows: string;
+  where: Sql;
+}
+
+function impliedSql({ narrowed }: ResourceShape, node: FilterNode): Sql | undefined {
+  const values = valuesOf(narrowed, node);
+  if (narrowed === undefined) return undefined;
+  const { flag, listed } = narrowed;
+  if (areAmong(values, flag.values)) {
+    return { text: `${TABLE}.${quoted(flag.column)}`, bindings: [] };
+  }
+  if (!areAmong(values, listed.values)) return undefined;
+  const { text, bindings } = valueSql(narrowed, values);
+  const ids = `select ${quoted(listed.id)} from ${quoted(listed.table)} where ${text}`;
+  return { text: `${TABLE}."id" in (${ids})`, bindings };
+}
+
+/** The values of the attribute that a rule asks for; none where it asks for something else. */
+function valuesOf(narrowed: Narrowed | undefined, node: FilterNode): string[] {
+  if (!('column' in node) || node.column.name !== narrowed?.attribute) return [];
+  if (node.kind === 'in') return node.values.map(String);
+  return node.kind === 'compare' && node.op === 'eq' ? [String(node.value)] : [];
+}
+
+function areAmong(values: string[], known: readonly string[]): boolean {
+  return values.length > 0 && values.every((value) => known.includes(value));
+}
+
+/** With one value an index on it and the id is read in the order of the ids. */
+function valueSql({ attribute }: Narrowed, values: string[]): Sql {
+  const [first, ...others] = values;
+  if (others.length === 0) return { text: `${quoted(attribute)} = ?::text`, bindings: [first] };
+  return { text: `${quoted(attribute)} = any(?::text[])`, bindings: [values] };
+}
