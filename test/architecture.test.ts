@@ -286,7 +286,7 @@ describe('architecture', () => {
         .filter((name) => name.endsWith('.test.ts') && name.includes('/'))
         .map((name) => dirname(name)),
     );
-    const ownFolders = ['conformance', 'contract', 'e2e'];
+    const ownFolders = ['conformance', 'contract', 'deploy', 'e2e'];
     expect(
       [...folders].filter(
         (folder) =>

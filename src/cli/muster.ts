@@ -57,6 +57,10 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     const { addDoctorCommand } = await import('./doctor/doctor.js');
     addDoctorCommand(program, { readConfig: loadConfig, write: writeLine, finish });
   },
+  health: async (program) => {
+    const { addHealthCommand } = await import('./health.js');
+    addHealthCommand(program, { readConfig: loadConfig, write: writeLine, finish });
+  },
   token: async (program) => {
     const { addTokenCommands } = await import('./token.js');
     const { withMigrated } = await import('./open-database.js');

@@ -101,6 +101,7 @@ const WALK_THROUGHS: WalkThrough[] = [
       '"attributes":{"serial_number":"C02SILENT"}',
     ],
   },
+  { page: 'docs/installation.md', shows: ['/readyz answers 200'] },
   {
     page: 'docs/operations.md',
     shows: ['"status":"ready"', 'answers with a CA of this database', 'helpdesk', 'applied'],

@@ -31,6 +31,8 @@ export interface RunOptions {
   env?: Record<string, string>;
   /** Through `npm run`, which looks for a `.env` in the project; else node alone in a directory without one. */
   npm?: boolean;
+  /** Another `muster` than that of dist. */
+  program?: string;
 }
 
 interface Watched extends Program {
@@ -58,8 +60,9 @@ function environment({ dataDir, env = {} }: RunOptions): Record<string, string> 
   };
 }
 
-function commandLine(args: string[], npm: boolean): [string, string[]] {
-  if (!npm) return [process.execPath, [ENTRY, ...args]];
+function commandLine(args: string[], { npm, program }: RunOptions): [string, string[]] {
+  if (program !== undefined) return [program, args];
+  if (npm !== true) return [process.execPath, [ENTRY, ...args]];
   const [script = 'start', ...rest] = args;
   if (script === 'serve') return ['npm', ['start']];
   const own = ['simulate', 'migrate'].includes(script);
@@ -71,7 +74,7 @@ function commandLine(args: string[], npm: boolean): [string, string[]] {
 
 /** Runs `muster ARGS`. `endPrograms` in `afterEach` or `afterAll` ends what is left. */
 export function run(args: string[], options: RunOptions = {}): Program {
-  const [command, parameters] = commandLine(args, options.npm === true);
+  const [command, parameters] = commandLine(args, options);
   const env = environment(options);
   const child = spawn(command, parameters, {
     env,

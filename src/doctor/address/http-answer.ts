@@ -19,7 +19,7 @@ export function getAnswer(url: URL, timeoutMs: number): Promise<HttpAnswer> {
   const isSecure = url.protocol === 'https:';
   const tls = isSecure ? { ...ANY_TLS, rejectUnauthorized: false } : {};
   const signal = AbortSignal.timeout(timeoutMs);
-  const headers = { 'User-Agent': 'muster-doctor', Connection: 'close' };
+  const headers = { 'User-Agent': 'muster', Connection: 'close' };
   return new Promise((resolve, reject) => {
     const outgoing = (isSecure ? requestHttps : requestHttp)(
       url,

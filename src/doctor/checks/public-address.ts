@@ -2,6 +2,7 @@ import { isLoopback } from '../../config/config.js';
 import { listAuthorities } from '../../db/pki/authority-repository.js';
 import type { AddressProbe } from '../address/address-probe.js';
 import type { HttpAnswer } from '../address/http-answer.js';
+import { failedChecks, readReport } from '../address/ready-report.js';
 import type { Check, CheckContext } from '../check.js';
 import { error, type Found, ok, warning } from '../finding.js';
 
@@ -86,15 +87,12 @@ function unreachableFinding(
 
 function readiness(publicUrl: string, ready: HttpAnswer): Found {
   const { status, location } = ready;
-  const report = readReport(ready.body);
+  const report = readReport(ready);
   if (status === 200 && report?.status === 'ready') {
     return ok('public_address', `${publicUrl}/readyz answers 200.`);
   }
   if (status === 503 && report !== undefined) {
-    const failed = Object.entries(report.checks ?? {}).filter(([, result]) => result !== 'ok');
-    const reasons = Object.values(report.reasons ?? {});
-    const list = failed.map(([name]) => name).join(', ') || 'no reason given';
-    const what = `${publicUrl}/readyz answers 503: ${list}${reasons.map((text) => `. ${text}`).join('')}.`;
+    const what = `${publicUrl}/readyz answers 503: ${failedChecks(report)}.`;
     const cure =
       'See docs/operations.md, "Check that the server works", and the log for "not ready".';
     const why = 'Devices get 503 and come back later; until then nothing happens on them.';
@@ -105,19 +103,4 @@ function readiness(publicUrl: string, ready: HttpAnswer): Found {
   const cure =
     'Correct PUBLIC_URL, or let the proxy pass every path on to this server without a redirect (docs/reverse-proxies.md).';
   return error('public_address_not_muster', { what, why: WHY, cure });
-}
-
-interface ReadyReport {
-  status?: unknown;
-  checks?: Record<string, unknown>;
-  reasons?: Record<string, unknown>;
-}
-
-function readReport(body: Buffer): ReadyReport | undefined {
-  try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && 'status' in value ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
