@@ -102,6 +102,7 @@ const WALK_THROUGHS: WalkThrough[] = [
     ],
   },
   { page: 'docs/installation.md', shows: ['/readyz answers 200'] },
+  { page: 'docs/monitoring.md', shows: ['role admin, expires never'] },
   {
     page: 'docs/operations.md',
     shows: ['"status":"ready"', 'answers with a CA of this database', 'helpdesk', 'applied'],
