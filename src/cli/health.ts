@@ -21,30 +21,30 @@ export interface HealthOptions {
 const TIMEOUT_MS = 4_000;
 
 interface Verdict {
-  isWell: boolean;
+  isHealthy: boolean;
   line: string;
 }
 
 /** Asks the server that this configuration starts whether it is ready, and prints one line. */
 export async function health({ live = false }: HealthOptions, io: HealthIo): Promise<void> {
-  const { isWell, line } = await judge(io.readConfig, live ? '/healthz' : '/readyz');
+  const { isHealthy, line } = await judge(io.readConfig, live ? '/healthz' : '/readyz');
   io.write(line.replace(/[\p{Cc}\s]+/gu, ' '));
-  io.finish(isWell ? 0 : 1);
+  io.finish(isHealthy ? 0 : 1);
 }
 
 async function judge(readConfig: HealthIo['readConfig'], path: string): Promise<Verdict> {
   try {
     const config = readConfig();
-    if (config.port === 0) return unwell('PORT=0: the port is another at each start. Set PORT.');
+    if (config.port === 0) return unhealthy('PORT=0: the port is another at each start. Set PORT.');
     return await askServer(config, path);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return unwell(`the configuration is not usable: ${error.problems.join('; ')}`);
+    return unhealthy(`the configuration is not usable: ${error.problems.join('; ')}`);
   }
 }
 
-function unwell(reason: string): Verdict {
-  return { isWell: false, line: `not healthy: ${reason}` };
+function unhealthy(reason: string): Verdict {
+  return { isHealthy: false, line: `not healthy: ${reason}` };
 }
 
 async function askServer(config: Config, path: string): Promise<Verdict> {
@@ -76,17 +76,17 @@ async function ask(url: URL): Promise<Verdict & { mayBeTls: boolean }> {
     const isRefused = code === 'ECONNREFUSED';
     const hint = isRefused ? '. Start the server, or give this command its settings' : '';
     const reason = `${url.href}: ${message || code}${hint}`;
-    return { ...unwell(reason), mayBeTls: code === 'ECONNRESET' || code.startsWith('HPE_') };
+    return { ...unhealthy(reason), mayBeTls: code === 'ECONNRESET' || code.startsWith('HPE_') };
   }
 }
 
 function describe({ href }: URL, answer: HttpAnswer): Verdict {
   const report = readReport(answer);
   if (report === undefined) {
-    return unwell(`${href} is answered by something else than Muster: ${answer.status}`);
+    return unhealthy(`${href} is answered by something else than Muster: ${answer.status}`);
   }
-  if (answer.status === 200) return { isWell: true, line: `healthy: ${href} answers 200` };
-  return unwell(`${href} answers ${answer.status}: ${failedChecks(report)}`);
+  if (answer.status === 200) return { isHealthy: true, line: `healthy: ${href} answers 200` };
+  return unhealthy(`${href} answers ${answer.status}: ${failedChecks(report)}`);
 }
 
 export function addHealthCommand(program: Command, io: HealthIo): void {

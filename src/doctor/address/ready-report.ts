@@ -1,6 +1,6 @@
 import type { HttpAnswer } from './http-answer.js';
 
-/** The body of /readyz and /healthz, as far as it is believed. */
+/** The body of /readyz and /healthz, as far as it is used. */
 export interface ReadyReport {
   status?: unknown;
   checks?: Record<string, unknown>;
