@@ -1,10 +1,13 @@
 import type pg from 'pg';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';
-import { COLUMN_TEXTS, type ColumnTexts } from '../../jsonapi/documents/column-texts.js';
+import {
+  COLUMN_TEXTS,
+  type ColumnTexts,
+  type ColumnWriter,
+} from '../../jsonapi/documents/column-texts.js';
 
 type Raw = readonly (string | null)[];
 type Parser = (raw: string) => unknown;
-type Writer = (raw: string) => string;
 
 /** Lets the driver pass on what it receives. */
 export const RAW_TYPES: pg.CustomTypesConfig = { getTypeParser: () => (raw: string) => raw };
@@ -76,16 +79,14 @@ function accessor(place: number, parse: Parser, name: string): PropertyDescripto
   };
 }
 
-/** What JSON writes otherwise than it is. */
-const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;
-
-const asText: Writer = (raw) => (ESCAPED.test(raw) ? JSON.stringify(raw) : `"${raw}"`);
-const asTruth: Writer = (raw) => (raw === 't' ? 'true' : 'false');
+const asText: ColumnWriter = (raw, out) => out.json(raw);
+const asTruth: ColumnWriter = (raw, out) => out.text(raw === 't' ? 'true' : 'false');
 /** Beyond 15 digits a number may not be exact. */
-const asInteger: Writer = (raw) => (raw.length < 16 ? raw : JSON.stringify(Number(raw)));
+const asInteger: ColumnWriter = (raw, out) =>
+  out.text(raw.length < 16 ? raw : JSON.stringify(Number(raw)));
 
 /** By the type's id; the others are written from their values. */
-const WRITERS: Record<number, (parse: Parser) => Writer> = {
+const WRITERS: Record<number, (parse: Parser) => ColumnWriter> = {
   16: () => asTruth,
   20: () => asInteger,
   21: () => asInteger,
@@ -96,11 +97,11 @@ const WRITERS: Record<number, (parse: Parser) => Writer> = {
   1184: timeWriter,
 };
 
-function valueWriter(parse: Parser): Writer {
-  return (raw) => {
+function valueWriter(parse: Parser): ColumnWriter {
+  return (raw, out) => {
     const value = parse(raw);
-    if (value instanceof Date) return `"${formatTimestamp(value)}"`;
-    return JSON.stringify(value ?? null);
+    if (value instanceof Date) out.json(formatTimestamp(value));
+    else out.text(JSON.stringify(value ?? null));
   };
 }
 
@@ -110,17 +111,21 @@ const UTC = '+00';
 const DOT = '.';
 
 /** As `formatTimestamp` writes the Date of it, which has milliseconds. */
-function timeWriter(parse: Parser): Writer {
+function timeWriter(parse: Parser): ColumnWriter {
   const write = valueWriter(parse);
-  return (raw) => {
+  return (raw, out) => {
     const end = raw.length - UTC.length;
     const isPlain = raw[4] === '-' && raw[DATE_LENGTH] === ' ' && raw.endsWith(UTC);
-    if (!isPlain || (end > SECONDS_LENGTH && raw[SECONDS_LENGTH] !== DOT)) return write(raw);
-    const day = raw.slice(0, DATE_LENGTH);
-    const time = raw.slice(DATE_LENGTH + 1, SECONDS_LENGTH);
-    const fraction = raw
-      .slice(SECONDS_LENGTH + 1, Math.min(end, SECONDS_LENGTH + 4))
-      .padEnd(3, '0');
-    return fraction === '000' ? `"${day}T${time}+00:00"` : `"${day}T${time}.${fraction}+00:00"`;
+    if (!isPlain || (end > SECONDS_LENGTH && raw[SECONDS_LENGTH] !== DOT)) {
+      write(raw, out);
+      return;
+    }
+    out.text('"');
+    out.ascii(raw, 0, DATE_LENGTH);
+    out.text('T');
+    out.ascii(raw, DATE_LENGTH + 1, SECONDS_LENGTH);
+    const milliseconds = raw.slice(SECONDS_LENGTH + 1, Math.min(end, SECONDS_LENGTH + 4));
+    if (Number(milliseconds) > 0) out.text(`.${milliseconds.padEnd(3, '0')}`);
+    out.text('+00:00"');
   };
 }

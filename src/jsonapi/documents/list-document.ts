@@ -4,12 +4,12 @@ import type { Answer } from '../handler.js';
 import type { Row } from '../store.js';
 import type { Document, SerializeOptions } from './document.js';
 import type { UnserializedRow } from './included.js';
-import { resourceText } from './resource-text.js';
+import { writeResource } from './resource-text.js';
 import { entityTagOf } from './send.js';
+import { Utf8Writer } from './utf8-writer.js';
 
 /** How long one document may block the event loop at a time. */
 const SLICE_MS = 5;
-const CHUNK_CHARACTERS = 64 * 1024;
 
 export interface ListContent {
   rows: Row[];
@@ -37,20 +37,23 @@ export async function writeList(content: ListContent): Promise<Pick<Answer, 'chu
 }
 
 class SlicedWriter {
-  private text = '';
   private readonly chunks: Buffer[] = [];
   private readonly hash = createHash('sha256');
+  private readonly out = new Utf8Writer((chunk) => {
+    this.chunks.push(chunk);
+    this.hash.update(chunk);
+  });
   private sliceStartedAt = performance.now();
 
   add(text: string): void {
-    this.text += text;
-    if (this.text.length >= CHUNK_CHARACTERS) this.flush();
+    this.out.text(text);
   }
 
   async addResources(resources: UnserializedRow[]): Promise<void> {
     let separator = '';
     for (const { row, options } of resources) {
-      this.add(separator + resourceText(row, options));
+      this.add(separator);
+      writeResource(this.out, row, options);
       separator = ',';
       if (performance.now() - this.sliceStartedAt < SLICE_MS) continue;
       await nextTurn();
@@ -59,23 +62,7 @@ class SlicedWriter {
   }
 
   finish(): Required<Pick<Answer, 'chunks' | 'etag'>> {
-    this.flush();
+    this.out.finish();
     return { chunks: this.chunks, etag: entityTagOf(this.hash.digest()) };
   }
-
-  private flush(): void {
-    const chunk = bytesOf(this.text);
-    this.text = '';
-    this.chunks.push(chunk);
-    this.hash.update(chunk);
-  }
-}
-
-const encoder = new TextEncoder();
-
-/** UTF-8. Most documents are ASCII, which is known only at the end: a third faster than to measure first. */
-function bytesOf(text: string): Buffer {
-  const bytes = Buffer.allocUnsafe(text.length);
-  const { read } = encoder.encodeInto(text, bytes);
-  return read === text.length ? bytes : Buffer.from(text);
 }

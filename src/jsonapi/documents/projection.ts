@@ -38,9 +38,9 @@ const defaults = new WeakMap<QueryContext['registry'], Map<string, Shown>>();
 
 /** The fields of a type that the reader's document shows. */
 export function project(definition: ResourceDefinition, options: ProjectionOptions): Projection {
-  const { fields, include = [], detail, reader } = options;
+  const { fields, detail, reader } = options;
   const { actor, registry } = reader;
-  if (fields !== undefined || include.length > 0) return { ...select(definition, options), actor };
+  if (fields !== undefined) return { ...select(definition, options), actor };
   const known = defaults.get(registry) ?? new Map<string, Shown>();
   defaults.set(registry, known);
   const key = `${definition.type} ${actor.role} ${detail}`;

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
 import { formatTimestamp } from '../../../src/jsonapi/definition/values.js';
 import { columnTextsOf } from '../../../src/jsonapi/documents/column-texts.js';
+import { Utf8Writer } from '../../../src/jsonapi/documents/utf8-writer.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const VALUES = [
@@ -67,6 +68,14 @@ function written(value: unknown): string {
   return JSON.stringify(value ?? null);
 }
 
+function textOf(write: (out: Utf8Writer) => void): string {
+  const chunks: Buffer[] = [];
+  const out = new Utf8Writer((chunk) => chunks.push(chunk));
+  write(out);
+  out.finish();
+  return Buffer.concat(chunks).toString();
+}
+
 async function inZone(zone: string, work: (db: Database) => Promise<void>): Promise<void> {
   const name = new URL(database.connectionString).pathname.slice(1);
   await database.db.knex.raw(`alter database "${name}" set timezone to '${zone}'`);
@@ -87,7 +96,7 @@ describe.each(['UTC', 'Asia/Kolkata', 'America/St_Johns'])('a row of text in %s'
         expect([sqlOfValue, row[name]]).toEqual([sqlOfValue, values[name]]);
         const place = texts?.placeOf(name) as number;
         const raw = texts?.rawOf(row)[place] as string | null;
-        const text = raw === null ? 'null' : texts?.writers[place]?.(raw);
+        const text = raw === null ? 'null' : textOf((out) => texts?.writers[place]?.(raw, out));
         expect([sqlOfValue, text]).toEqual([sqlOfValue, written(values[name])]);
       });
     });
