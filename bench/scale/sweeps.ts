@@ -1,10 +1,18 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
+import { readFleet } from '../../src/db/admin/fleet-repository.js';
 import { duePushes, jobCounts, pendingCommands } from '../../src/db/admin/metrics-repository.js';
+import { markDue as markItemsDue } from '../../src/db/assignments/marks.js';
 import type { Database } from '../../src/db/connection/database.js';
 import { expireOverdue } from '../../src/db/devices/command-repository.js';
+import {
+  announceRemoval,
+  FROM_THE_OLDEST,
+  removeOldCommands,
+} from '../../src/db/devices/command-retention.js';
 import { removeOldChanges } from '../../src/db/devices/device-changes.js';
 import { claimSetups, findUnbegunSetups } from '../../src/db/devices/device-setup-repository.js';
+import { unhandledReports } from '../../src/db/devices/report-repository.js';
 import { removeOldRequests } from '../../src/db/enroll/enrollment-request-repository.js';
 import {
   beginDueRenewals,
@@ -44,6 +52,11 @@ type Sweep = (trx: Knex.Transaction, db: Database) => Promise<unknown>;
 /** What runs by the clock or at each scrape, with what it is called with. */
 export const SWEEPS: Record<string, Sweep> = {
   'commands.expire': (trx) => expireOverdue(trx, LIMIT),
+  'commands.remove_old announce': (trx) => announceRemoval(trx, 90 * DAY_MS),
+  'commands.remove_old remove': (trx) => {
+    return removeOldCommands(trx, { age: 90 * DAY_MS, limit: LIMIT, after: FROM_THE_OLDEST });
+  },
+  'reports unhandled': (trx) => unhandledReports(trx, { limit: 500, after: 0, except: [] }),
   'push.find_unpushed device': (trx) => requestMissingPushes(trx, 'device', LIMIT),
   'push.find_unpushed user': (trx) => requestMissingPushes(trx, 'user', LIMIT),
   'push.check_topics topics': (trx) => listEnrolledTopics(trx),
@@ -61,6 +74,7 @@ export const SWEEPS: Record<string, Sweep> = {
   'identities.renew claim': (trx) => claimRenewals(trx, LIMIT),
   'device_setups begin': (trx) => findUnbegunSetups(trx, LIMIT),
   'device_setups claim': (trx) => claimSetups(trx, LIMIT),
+  'reconcile.due': (trx) => markItemsDue(trx, LIMIT),
   'groups.times': (trx) => markDue(trx, 'time', LIMIT),
   'groups.flaps': (trx) => pruneFlaps(trx),
   'credentials.check ending identities': (trx) => {
@@ -74,6 +88,7 @@ export const SWEEPS: Record<string, Sweep> = {
   'metrics pending commands': (trx) => pendingCommands(inPlaceOf(trx)),
   'metrics due pushes': (trx) => duePushes(inPlaceOf(trx)),
   'metrics jobs': (trx) => jobCounts(inPlaceOf(trx)),
+  'metrics fleet': (trx) => readFleet(inPlaceOf(trx)),
 };
 
 /** Their functions open a transaction of their own, which becomes a savepoint. */

@@ -68,16 +68,26 @@ export function requestUserPushes(
   return request(trx, 'user', { ...options, ids: userIds });
 }
 
+// Begins with the pending commands without a push, which an index alone answers, and looks up each of the
+// few recipients left: the planner takes them to be many, and would walk all devices.
 const REQUEST_MISSING = forRecipients(
   'request_missing_pushes',
-  ({ recipients, pushes, key, joinDevice, isEnrolled, isForKind, recipientOfCommand }) => `
+  ({ recipients, pushes, key, joinDevice, isEnrolled, isForRecipient, recipientOfCommand }) => `
+with unpushed as materialized (
+  select ${recipientOfCommand} as id from commands c
+  where c.is_pending and ${recipientOfCommand} is not null
+    and not exists (select from ${pushes} p where p.${key} = ${recipientOfCommand})
+  group by ${recipientOfCommand}
+)
 insert into ${pushes} (${key}, due_at)
 select r.id, now() + random() * interval '1 minute'
-from ${recipients} r
-${joinDevice}
-where r.id in (select ${recipientOfCommand} from commands c where c.is_pending and ${isForKind})
-  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
-  and not exists (select from ${pushes} p where p.${key} = r.id)
+from unpushed u cross join lateral (
+  select r.id from ${recipients} r
+  ${joinDevice}
+  where r.id = u.id and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
+    and exists (select from commands c where c.is_pending and ${isForRecipient})
+  limit 1
+) r
 order by r.id
 limit ?
 on conflict (${key}) do nothing`,

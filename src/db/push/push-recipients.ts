@@ -14,8 +14,7 @@ export interface RecipientSql {
   joinDevice: string;
   /** Whether `commands c` is for `r`. */
   isForRecipient: string;
-  /** Whether `commands c` is for a recipient of this kind, and the column with its id. */
-  isForKind: string;
+  /** The column of `commands c` with the id of a recipient of this kind; a user's command has a device too. */
   recipientOfCommand: string;
   isEnrolled: string;
   /** The label under which the push token is sealed. */
@@ -31,7 +30,6 @@ const PARTS: Record<PushRecipient, RecipientSql> = {
     key: 'device_id',
     joinDevice: 'join devices d on d.id = r.id',
     isForRecipient: 'c.device_id = r.id and c.device_user_id is null',
-    isForKind: 'c.device_user_id is null',
     recipientOfCommand: 'c.device_id',
     isEnrolled: 'r.is_enrolled',
     sealLabel: "'devices/' || r.id || '/push'",
@@ -44,7 +42,6 @@ const PARTS: Record<PushRecipient, RecipientSql> = {
     key: 'device_user_id',
     joinDevice: 'join devices d on d.id = r.device_id',
     isForRecipient: 'c.device_user_id = r.id',
-    isForKind: 'c.device_user_id is not null',
     recipientOfCommand: 'c.device_user_id',
     isEnrolled: 'r.is_enrolled and d.is_enrolled',
     sealLabel: "'device_users/' || r.device_id || '/' || r.user_key || '/push'",
