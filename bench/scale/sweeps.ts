@@ -118,7 +118,7 @@ export async function runSweep(db: Database, client: pg.Client, name: string): P
   const ms = performance.now() - startedAt;
   const plans: StatementPlan[] = [];
   for (const { sql, bindings = [] } of sent) {
-    if (!/^\s*(with|select|insert|update|delete)\b/i.test(sql)) continue;
+    if (!/^[\s(]*(with|select|insert|update|delete)\b/i.test(sql)) continue;
     await client.query('begin');
     plans.push(await explain(client, { text: sql.trim(), bindings }));
     await client.query('rollback');
