@@ -3,11 +3,14 @@ import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias, filterSql, quoted } from './filter-sql.js';
+import { linkedSql } from './resolved-links.js';
 
 const TABLE = alias(0);
 
 /** One rule of a list's filter, with what leads to its rows by an index. */
 export function ruleSql(shape: ResourceShape, node: FilterNode): Sql {
+  const linked = linkedSql(node);
+  if (linked !== undefined) return linked;
   const sql = filterSql(node);
   const implied = impliedSql(shape, node);
   if (implied === undefined) return sql;

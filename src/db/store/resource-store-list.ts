@@ -5,6 +5,7 @@ import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner
 import { countSql, EXACT_LIMIT } from './count-sql.js';
 import { allRanges, positionOf, rangesAfter, reversed, type SortKey, sortKeys } from './keyset.js';
 import { positionSql, rangeCountSql, rangeSql, rowsSql } from './list-query.js';
+import { resolveLinks } from './resolved-links.js';
 
 /** Beyond this many rows cursors carry the total of the first page instead of counting again. */
 const CHEAP_TOTAL = 10_000;
@@ -21,9 +22,10 @@ interface Counted {
 type Total = Pick<ListResult, 'total' | 'totalIsEstimate'>;
 
 /** One page of a list. AppError not_found when the scope's parent is missing. */
-export function listRows(runner: StatementRunner, query: ListQuery): Promise<ListResult> {
+export async function listRows(runner: StatementRunner, asked: ListQuery): Promise<ListResult> {
+  const query = await resolveLinks(runner, asked);
   const { keyset } = query;
-  return keyset ? byKeyset(runner, query, keyset) : byNumber(runner, query);
+  return await (keyset ? byKeyset(runner, query, keyset) : byNumber(runner, query));
 }
 
 /** Counts the total only if the page does not imply it. */
