@@ -26,6 +26,7 @@ import { readColumnDefaults } from './column-defaults.js';
 import { quoted } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
+import { ListCosts } from './list-costs.js';
 import { columnList } from './list-query.js';
 import {
   countLinked,
@@ -51,6 +52,7 @@ export class ResourceStore implements Store {
   readonly #digestKey: Buffer;
   readonly #responses: StoredResponses;
   readonly #reads: RowReads;
+  readonly #costs = new ListCosts();
   readonly #defaults = new Map<string, ColumnDefaults>();
 
   constructor(db: Database, digestKey: Buffer) {
@@ -64,8 +66,10 @@ export class ResourceStore implements Store {
     return inTransaction(this.#db, work);
   }
 
-  list(query: ListQuery): Promise<ListResult> {
-    return listRows(this.#runner(null, query.caller), query);
+  async list(query: ListQuery): Promise<ListResult> {
+    const runner = this.#runner(null, query.caller);
+    await this.#costs.assertAffordable(runner, query);
+    return await listRows(runner, query);
   }
 
   async find(trx: Knex.Transaction | null, query: FindQuery): Promise<Row | undefined> {

@@ -25,6 +25,8 @@ export interface AttributeOptions {
   /** The role that reading it needs, if higher than that of the resource. */
   readRole?: Role;
   sortable?: boolean;
+  /** Offered as the sort of a collection of any size, although no index has it: all rows are read. */
+  sortsByScan?: boolean;
   filterable?: boolean;
   /** Equality ignores case, as for UDIDs and payload identifiers. */
   ignoreCase?: boolean;

@@ -15,6 +15,8 @@ const DEEP_ROWS = 10_000;
 /** The error of a list; if it was too expensive, with advice on what the client can change. */
 export function withAdvice(error: unknown, query: ListQuery): unknown {
   if (!(error instanceof AppError) || error.code !== 'query_too_expensive') return error;
+  // It names what to change already.
+  if (error.source !== undefined) return error;
   const all = adviceFor(query);
   const [first = ANY] = all;
   const texts = all.length > 0 ? all.map(({ text }) => text) : [ANY.text];
