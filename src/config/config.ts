@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
+  auditRetention,
   countPerMinute,
   databaseUrl,
   deviceCount,
@@ -116,6 +117,8 @@ export interface Config {
   readonly changeRetention: number | undefined;
   /** Milliseconds for which finished commands are kept; undefined: for good. */
   readonly commandRetention: number | undefined;
+  /** Milliseconds for which the audit trail is kept; undefined: for good. */
+  readonly auditRetention: number | undefined;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -176,6 +179,7 @@ export const ENVIRONMENT = z.object({
   INVENTORY_STALE_AFTER: limit('14d'),
   CHANGE_RETENTION: limit('180d'),
   COMMAND_RETENTION: limit('90d'),
+  AUDIT_RETENTION: auditRetention,
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -277,6 +281,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     inventoryStaleAfter: env.INVENTORY_STALE_AFTER,
     changeRetention: env.CHANGE_RETENTION,
     commandRetention: env.COMMAND_RETENTION,
+    auditRetention: env.AUDIT_RETENTION,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

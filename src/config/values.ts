@@ -94,6 +94,18 @@ export function limit(standard: string) {
     .transform(durationOf);
 }
 
+/** The table itself refuses to lose events of the last 30 days. */
+const SHORTEST_AUDIT_MS = 30 * 86_400_000;
+
+export const auditRetention = z
+  .string()
+  .default('off')
+  .refine(
+    (text) => ['off', '0'].includes(text) || (durationOf(text) ?? 0) >= SHORTEST_AUDIT_MS,
+    'must be off, or a time of at least 30 days like 365d',
+  )
+  .transform(durationOf);
+
 export const grace = z
   .string()
   .default('90d')

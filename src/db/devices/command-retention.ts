@@ -1,39 +1,13 @@
 import type { Knex } from 'knex';
+import type { AgedRows } from './removal-notices.js';
 
-const COUNT_OLD = `
+export const OLD_COMMANDS: AgedRows = {
+  noticeTable: 'command_retention',
+  countOld: `
 select count(*)::integer as count from commands c
 where c.queued_at < now() - :age * interval '1 ms' and not c.is_pending and not c.needs_handling
-  and coalesce(c.acknowledged_at, c.ended_at, c.queued_at) < now() - :age * interval '1 ms'`;
-
-const ANNOUNCED = `
-select announced_age::float8 as age, announced_at <= now() - interval '24 hours' as "isDue"
-from command_retention`;
-
-const ANNOUNCE = `
-update command_retention set announced_age = :age, announced_at = now() returning announced_at as "at"`;
-
-/** Whether finished commands of this age may be removed now. */
-export type RetentionNotice = { isDue: boolean } | { announced: Date; count: number };
-
-/**
- * Commands are removed a day after their number was announced for this age or a shorter one, so that an
- * admin can keep them. The caller logs what is announced. Rejects with the driver's error.
- */
-export async function announceRemoval(knex: Knex, age: number): Promise<RetentionNotice> {
-  const { rows } = await knex.raw<{ rows: { age: number | null; isDue: boolean | null }[] }>(
-    ANNOUNCED,
-  );
-  const [known] = rows;
-  if (known != null && known.age !== null && known.age <= age) {
-    return { isDue: known.isDue === true };
-  }
-  const counted = await knex.raw<{ rows: { count: number }[] }>(COUNT_OLD, { age });
-  const announced = await knex.raw<{ rows: { at: Date }[] }>(ANNOUNCE, { age });
-  return {
-    announced: announced.rows[0]?.at ?? new Date(),
-    count: counted.rows[0]?.count ?? 0,
-  };
-}
+  and coalesce(c.acknowledged_at, c.ended_at, c.queued_at) < now() - :age * interval '1 ms'`,
+};
 
 /** Where a slice ends: the last command that it has looked at. */
 export interface RetentionCursor {

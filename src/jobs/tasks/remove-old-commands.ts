@@ -1,14 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../db/connection/database.js';
 import {
-  announceRemoval,
   FROM_THE_OLDEST,
+  OLD_COMMANDS,
   type RetentionCursor,
   removeOldCommands,
   removeOldUnknownReports,
 } from '../../db/devices/command-retention.js';
+import { announceRemoval } from '../../db/devices/removal-notices.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
+import { isRemovalDue } from './removal-notice.js';
 import { BATCH, inBatches, scheduledTask } from './scheduled-task.js';
 
 export interface OldCommandsDeps {
@@ -20,7 +22,6 @@ export interface OldCommandsDeps {
 
 /** A slice holds its locks for some ten milliseconds. */
 const SLICE = 500;
-const DAY_MS = 86_400_000;
 
 /**
  * Removes finished commands that are older than COMMAND_RETENTION, and reports that matched none. The first
@@ -31,12 +32,9 @@ export function createRemoveOldCommandsTask({ db, logger, age }: OldCommandsDeps
     name: 'commands.remove_old',
     schedule: '41 * * * *',
     run: async ({ signal }) => {
-      const notice = await announceRemoval(db.knex, age);
-      if ('announced' in notice) {
-        announce(logger, { age, ...notice });
-        return;
-      }
-      if (!notice.isDue) return;
+      const notice = await announceRemoval(db.knex, OLD_COMMANDS, age);
+      const about = { what: 'commands ended', setting: 'COMMAND_RETENTION', age } as const;
+      if (!isRemovalDue(notice, about, logger)) return;
       const commands = await removeSlices(db, { age, signal });
       const unknownReports = await inBatches(
         signal,
@@ -47,19 +45,6 @@ export function createRemoveOldCommandsTask({ db, logger, age }: OldCommandsDeps
       if (commands + unknownReports > 0) logger.info(removed, 'old commands were removed');
     },
   });
-}
-
-function announce(
-  logger: Logger,
-  { age, announced, count }: { age: number; announced: Date; count: number },
-): void {
-  if (count === 0) return;
-  const from = new Date(announced.getTime() + DAY_MS).toISOString();
-  const days = Math.round(age / DAY_MS);
-  const text =
-    `${count} commands ended more than ${days} days ago (COMMAND_RETENTION) and are removed from ` +
-    `${from} on; set COMMAND_RETENTION=off to keep them`;
-  logger.warn({ count, from }, text);
 }
 
 /** Rests as long as it works, which leaves room for devices. */

@@ -12,14 +12,18 @@ beforeAll(async () => {
 });
 afterAll(() => test.drop());
 
-function schedules(inventoryInterval: number | undefined, commandRetention?: number) {
+function schedules(
+  inventoryInterval: number | undefined,
+  commandRetention?: number,
+  auditRetention?: number,
+) {
   const { logger } = capturingLogger();
   const queue = new CommandQueue(new SecretBox(Buffer.alloc(32, 1)));
   const tasks = createTasks({
     db: test.db,
     logger,
     queue,
-    config: { changeRetention: undefined, commandRetention, inventoryInterval },
+    config: { changeRetention: undefined, commandRetention, auditRetention, inventoryInterval },
   });
   return Object.fromEntries(tasks.map(({ name, schedule }) => [name, schedule]));
 }
@@ -41,5 +45,11 @@ describe('the scheduled tasks', () => {
 
   it('remove old commands each hour unless COMMAND_RETENTION is off', () => {
     expect(schedules(undefined, DAY_MS)).toHaveProperty(['commands.remove_old'], '41 * * * *');
+  });
+
+  it('remove old audit events each hour when there is an AUDIT_RETENTION', () => {
+    expect(schedules(undefined)).not.toHaveProperty(['audit_events.remove_old']);
+    const all = schedules(undefined, undefined, 400 * DAY_MS);
+    expect(all).toHaveProperty(['audit_events.remove_old'], '47 * * * *');
   });
 });

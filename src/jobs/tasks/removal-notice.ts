@@ -1,0 +1,29 @@
+import type { RetentionNotice } from '../../db/devices/removal-notices.js';
+import type { Logger } from '../../logger.js';
+
+interface WhatIsRemoved {
+  /** `commands ended`: what, and what happened to them so long ago. */
+  what: string;
+  setting: 'COMMAND_RETENTION' | 'AUDIT_RETENTION';
+  /** Milliseconds. */
+  age: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** Logs a removal that was announced now. Returns whether it may begin. */
+export function isRemovalDue(
+  notice: RetentionNotice,
+  { what, setting, age }: WhatIsRemoved,
+  logger: Logger,
+): boolean {
+  if (!('announced' in notice)) return notice.isDue;
+  const { announced, count } = notice;
+  if (count === 0) return false;
+  const from = new Date(announced.getTime() + DAY_MS).toISOString();
+  const text =
+    `${count} ${what} more than ${Math.round(age / DAY_MS)} days ago (${setting}) and are removed from ` +
+    `${from} on; set ${setting}=off to keep them`;
+  logger.warn({ count, from }, text);
+  return false;
+}

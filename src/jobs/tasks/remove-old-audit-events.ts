@@ -1,0 +1,44 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../db/connection/database.js';
+import { announceRemoval } from '../../db/devices/removal-notices.js';
+import { OLD_AUDIT_EVENTS, removeOldAuditEvents } from '../../db/jobs/audit-retention.js';
+import type { Logger } from '../../logger.js';
+import type { Task } from '../task.js';
+import { isRemovalDue } from './removal-notice.js';
+import { BATCH, inBatches, scheduledTask } from './scheduled-task.js';
+
+export interface OldAuditEventsDeps {
+  db: Database;
+  logger: Logger;
+  /** Milliseconds for which events of the audit trail are kept. */
+  age: number;
+}
+
+/**
+ * Removes events older than AUDIT_RETENTION. The first run, and the first after the time was made shorter,
+ * only says what the next ones will remove.
+ */
+export function createRemoveOldAuditEventsTask({
+  db,
+  logger,
+  age,
+}: OldAuditEventsDeps): Task<undefined> {
+  return scheduledTask({
+    name: 'audit_events.remove_old',
+    schedule: '47 * * * *',
+    run: async ({ signal }) => {
+      const notice = await announceRemoval(db.knex, OLD_AUDIT_EVENTS, age);
+      const about = { what: 'audit events were written', setting: 'AUDIT_RETENTION', age } as const;
+      if (!isRemovalDue(notice, about, logger)) return;
+      // Rests as long as it works, which leaves room for devices.
+      const removeSlice = async (limit: number) => {
+        const started = performance.now();
+        const removed = await removeOldAuditEvents(db.knex, { age, limit });
+        if (removed === limit) await sleep(performance.now() - started, undefined, { signal });
+        return removed;
+      };
+      const removed = await inBatches(signal, removeSlice, BATCH);
+      if (removed > 0) logger.info({ removed }, 'old audit events were removed');
+    },
+  });
+}
