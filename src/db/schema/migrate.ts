@@ -68,7 +68,8 @@ async function recordedMigrations(db: Database): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function requireKnownDatabase(db: Database, directory: string): Promise<void> {
+/** Throws AppError if the database has migrations that this Muster does not know. */
+export async function requireKnownDatabase(db: Database, directory: string): Promise<void> {
   const { unknown } = await migrationStatus(db, directory);
   if (unknown.length === 0) return;
   const message = `The database is newer than this Muster: it has the migrations ${unknown.join(', ')}`;

@@ -65,7 +65,7 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
     const groups: string[][] = [];
     let canJoin = false;
     for (const name of names) {
-      const usesTransaction = this.#usesTransaction(name);
+      const usesTransaction = this.usesTransaction(name);
       if (canJoin && usesTransaction) groups.at(-1)?.push(name);
       else groups.push([name]);
       canJoin = usesTransaction;
@@ -84,7 +84,7 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   getMigration(name: string): Promise<Knex.Migration> {
     const migration = this.#load(name);
     // A migration that runs outside a transaction must lift the time limits itself.
-    const usesTransaction = this.#usesTransaction(name);
+    const usesTransaction = this.usesTransaction(name);
     const step = (direction: 'up' | 'down') => async (knex: Knex) => {
       const run = usesTransaction ? withoutTimeouts(migration[direction]) : migration[direction];
       await run(knex, this.#report);
@@ -92,7 +92,7 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
     return Promise.resolve({ ...migration, up: step('up'), down: step('down') });
   }
 
-  #usesTransaction(name: string): boolean {
+  usesTransaction(name: string): boolean {
     return this.#load(name).config?.transaction !== false;
   }
 

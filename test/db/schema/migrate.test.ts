@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../../src/db/connection/database.js';
 import {
@@ -14,10 +13,8 @@ import {
 import { createLogger } from '../../../src/logger.js';
 import { killChildren, startTypeScript } from '../../helpers/child-process.js';
 import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';
-import {
-  removeTemporaryDirectories,
-  temporaryDirectory,
-} from '../../helpers/temporary-directory.js';
+import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
+import { directoryWith, migration } from './migration-directory.js';
 
 const CHILD = join(__dirname, '..', '..', 'helpers', 'migrate-child.ts');
 const OURS = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();
@@ -35,17 +32,6 @@ afterEach(async () => {
   await test.drop();
 });
 afterAll(removeTemporaryDirectories);
-
-function directoryWith(files: Record<string, string>): string {
-  const directory = temporaryDirectory();
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
-  return directory;
-}
-
-function migration(up: string, down = 'select 1'): string {
-  return `exports.up = (knex) => knex.raw(\`${up}\`);
-exports.down = (knex) => knex.raw(\`${down}\`);\n`;
-}
 
 async function tables(): Promise<string[]> {
   const names = await db.knex
