@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'invalid_message'
   | 'unauthorized'
   | 'forbidden'
+  | 'console_header_required'
   | 'not_found'
   | 'no_such_route'
   | 'method_not_allowed'

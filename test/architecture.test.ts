@@ -47,7 +47,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   commands: [...['crypto', 'protocol', 'db/connection', 'db/devices', 'db/device-path', 'db/push']],
   jobs: [
     ...['commands', 'pki', 'db/connection', 'db/store', 'db/jobs', 'db/processes', 'db/devices'],
-    ...['db/enroll', 'db/push'],
+    ...['db/enroll', 'db/push', 'db/admin'],
   ],
   push: ['crypto', 'protocol', 'pki', 'jobs', 'db/connection', 'db/push', 'db/processes'],
   metrics: ['http', 'pki', 'db/connection', 'db/admin', 'db/dep'],
@@ -88,6 +88,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: [
     ...[
       'http',
+      'auth',
       'jsonapi',
       'resources',
       'events',

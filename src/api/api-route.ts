@@ -41,6 +41,10 @@ export interface ApiOperation {
   description?: string;
   tag: string;
   role: Role;
+  /** It needs no credentials, and no role. */
+  isOpen?: boolean;
+  /** False: it takes no Idempotency-Key. */
+  isRepeatable?: boolean;
   /** A GET that changes something: HEAD gets 405, a link of another site's page 403. */
   changesState?: boolean;
   /** A `$ref` may name one that several operations share. */
@@ -88,6 +92,22 @@ export function mountRoutes(routes: ApiRoute[]): RequestHandler {
     router.all(path, refuse(route));
   }
   return routers.combined();
+}
+
+/** Serves the open operations, which come before authentication; passes on everything else. */
+export function mountOpenOperations(routes: ApiRoute[]): RequestHandler {
+  const routers = new RoutersBySegment();
+  for (const { path: given, methods } of routes) {
+    const path = given.replace(/\{(\w+)\}/g, ':$1');
+    for (const [method, operation] of Object.entries(methods)) {
+      if (!operation.isOpen) continue;
+      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      routers.routerFor(path)[verb](path, ...negotiation(operation), ...operation.handlers);
+    }
+  }
+  const open = routers.combined();
+  // A router would answer OPTIONS by itself, for these methods alone.
+  return (req, res, next) => (req.method === 'OPTIONS' ? next() : open(req, res, next));
 }
 
 /** Files are sent whatever Accept says. */

@@ -49,6 +49,8 @@ import { type DocsDeps, docsRoutes } from './server/docs.js';
 import { type DoctorRouteDeps, doctorRoutes } from './server/doctor.js';
 import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/filevault-profile.js';
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
+import { meRoutes } from './server/me.js';
+import { type SessionRouteDeps, sessionRoutes } from './server/sessions.js';
 
 export type AdminRouteDeps = CommandTypeDeps &
   CommandBatchDeps &
@@ -79,6 +81,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   PushCertificateDeps &
   JobRouteDeps &
   RolloutActionDeps &
+  SessionRouteDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
@@ -124,9 +127,12 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...depSyncRoutes(deps),
     ...jobRoutes(deps),
     ...rolloutRoutes(deps),
+    ...sessionRoutes(deps),
   ];
-  const all = [...routes, ...depTokenRoutes(deps)];
+  const others = [...routes, ...depTokenRoutes(deps)];
+  const me = meRoutes(deps, others);
+  const all = [...others, ...me];
   const described = { registry, singletons: SINGLETONS, catalogues: CATALOGUES, routes: all };
   const docs = { ...described, basePath, version, requestTypes };
-  return [...routes, ...docsRoutes(docs)];
+  return [...routes, ...me, ...docsRoutes(docs)];
 }

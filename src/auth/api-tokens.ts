@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { deleteSessionsOf } from '../db/admin/session-repository.js';
 import {
   insertToken,
   listTokens,
@@ -62,7 +63,7 @@ export async function createToken(
   return { token, row };
 }
 
-/** Revokes one token by id, or all with a name. AppError 404 if there is none to revoke. */
+/** Revokes one token by id, or all with a name, and ends their sessions. AppError 404 if there is none to revoke. */
 export async function revokeToken(
   db: Database,
   selector: TokenSelector,
@@ -73,6 +74,10 @@ export async function revokeToken(
     if (rows.length === 0) {
       throw notFound(`a valid token ${'id' in selector ? selector.id : `"${selector.name}"`}`);
     }
+    await deleteSessionsOf(
+      trx,
+      rows.map(({ id }) => id),
+    );
     for (const { id, name, role, revoked_at } of rows) {
       await writeAudit(trx, {
         context,

@@ -1,41 +1,47 @@
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { tokenOf, unauthorized } from '../http/requests/authorization.js';
-import { FailureLimit, named, type SharedLimitOptions } from '../http/requests/failure-limit.js';
-import { setActor, sourceAddressOf } from '../http/requests/request-context.js';
+import { isBackground } from '../http/requests/cross-site.js';
+import { setActor } from '../http/requests/request-context.js';
+import type { SessionCookie } from '../http/requests/session-cookie.js';
 import type { Actor } from '../jsonapi/context.js';
+import type { Sessions } from './sessions.js';
+import type { TokenAttempts } from './token-attempts.js';
 
 export interface ApiTokenOptions {
-  /** The token's actor; null if it is unknown, expired or revoked. */
-  verify: (token: string) => Promise<Actor | null>;
-  limit?: SharedLimitOptions | undefined;
+  tokens: Pick<TokenAttempts, 'actorOf'>;
+  /** Of browsers that have signed in. */
+  sessions?: { cookie: SessionCookie; sessions: Pick<Sessions, 'verify'> } | undefined;
 }
 
-const TOKEN = /^mst_/;
-/** `mst_` and 8 characters: enough to distinguish tokens, too little to guess the rest. */
-const PREFIX_LENGTH = 12;
-
 /**
- * Lets requests with a valid token pass and sets their context. A valid token always works; failures
- * are counted by address and by token prefix: one too many is answered 429 instead of 401. `verify`
- * bounds the cost of looking up unknown tokens.
+ * Lets requests with a valid token, or with the cookie of a session, pass and sets their context. A
+ * token that is sent counts, whatever cookie a browser adds.
  */
-export function requireApiToken({ verify, limit }: ApiTokenOptions): RequestHandler {
-  const byAddress = new FailureLimit(named('tokens by address', limit));
-  const byPrefix = new FailureLimit(named('tokens by prefix', limit));
-
+export function requireApiToken({ tokens, sessions }: ApiTokenOptions): RequestHandler {
   return async (req, res, next) => {
     const token = tokenOf(req.get('authorization'));
-    // A request without the header is no attempt: browsers send it before they ask for a password.
-    if (token === undefined) throw unauthorized();
-    const actor = await verify(token);
-    if (actor === null) {
-      const ofAddress = byAddress.count(sourceAddressOf(res));
-      const ofPrefix = TOKEN.test(token)
-        ? byPrefix.count(token.slice(0, PREFIX_LENGTH))
-        : undefined;
-      throw ofAddress ?? ofPrefix ?? unauthorized();
+    if (token !== undefined) {
+      setActor(res, await tokens.actorOf(token, req, res));
+      next();
+      return;
     }
+    const actor = sessions && (await actorOfSession(req, res, sessions));
+    // A request without credentials is no attempt: browsers send it before they ask for a password.
+    if (actor === undefined) throw unauthorized(req);
     setActor(res, actor);
     next();
   };
+}
+
+async function actorOfSession(
+  req: Request,
+  res: Response,
+  { cookie, sessions }: NonNullable<ApiTokenOptions['sessions']>,
+): Promise<Actor | undefined> {
+  if (req.get('authorization') !== undefined) return undefined;
+  const secret = cookie.read(req);
+  if (secret === undefined) return undefined;
+  const actor = await sessions.verify(secret, { isIdle: isBackground(req) });
+  if (actor === null) cookie.clear(req, res);
+  return actor ?? undefined;
 }

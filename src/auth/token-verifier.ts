@@ -1,11 +1,20 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type TokenRow, type TokenSelector, touchTokens } from '../db/admin/token-repository.js';
+import {
+  findUsableTokens,
+  type TokenRow,
+  type TokenSelector,
+  touchTokens,
+} from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
 import type { ChangeFeed } from '../db/processes/change-feed.js';
 import type { Actor, RequestContext } from '../jsonapi/context.js';
-import { createWarner, type Logger, type Warner } from '../logger.js';
+import type { Logger } from '../logger.js';
 import { hashToken, revokeToken } from './api-tokens.js';
-import { TokenLookup } from './token-lookup.js';
+import { HashLookup } from './hash-lookup.js';
+import { LastUse } from './last-use.js';
+
+/** The name of the token in the environment, which has no row. */
+export const ENVIRONMENT_TOKEN = 'ADMIN_TOKEN';
 
 export interface TokenVerifierDeps {
   db: Database;
@@ -20,14 +29,18 @@ export interface TokenVerifierDeps {
 export class TokenVerifier {
   readonly #db: Database;
   readonly #adminHash: Buffer | undefined;
-  readonly #lookup: TokenLookup;
+  readonly #lookup: HashLookup<TokenRow>;
   readonly #lastUse: LastUse;
 
   constructor({ db, logger, changes, adminToken }: TokenVerifierDeps) {
     this.#db = db;
     this.#adminHash = adminToken === undefined ? undefined : hashToken(adminToken);
-    this.#lookup = new TokenLookup(db);
-    this.#lastUse = new LastUse(db, logger);
+    this.#lookup = new HashLookup((hashes) => findUsableTokens(db.knex, hashes));
+    this.#lastUse = new LastUse({
+      write: (lastUse) => touchTokens(db.knex, lastUse),
+      what: 'tokens',
+      logger,
+    });
     changes?.on('tokens', () => this.#lookup.forget());
   }
 
@@ -35,12 +48,17 @@ export class TokenVerifier {
   async verify(token: string): Promise<Actor | null> {
     const hash = hashToken(token);
     if (this.#adminHash && timingSafeEqual(hash, this.#adminHash)) {
-      return { name: 'ADMIN_TOKEN', role: 'admin' };
+      return { name: ENVIRONMENT_TOKEN, role: 'admin' };
     }
     const row = await this.#lookup.find(hash);
     if (!row || (row.expires_at !== null && row.expires_at.getTime() <= Date.now())) return null;
-    this.#lastUse.note(row.id);
-    return { name: row.name, role: row.role };
+    this.noteUse(row.id);
+    return { name: row.name, role: row.role, tokenId: row.id };
+  }
+
+  /** Records that a token is in use: by itself, or by a session. */
+  noteUse(id: number): void {
+    this.#lastUse.note(id);
   }
 
   async revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]> {
@@ -52,43 +70,5 @@ export class TokenVerifier {
   /** Writes the last uses that are still in memory. */
   close(): Promise<void> {
     return this.#lastUse.close();
-  }
-}
-
-const FLUSH_MS = 5_000;
-
-/** Collects when tokens were used, so that a request costs no write. */
-class LastUse {
-  readonly #db: Database;
-  readonly #warn: Warner;
-  readonly #timer: NodeJS.Timeout;
-  #pending = new Map<number, Date>();
-
-  constructor(db: Database, logger: Logger) {
-    this.#db = db;
-    this.#warn = createWarner(logger);
-    this.#timer = setInterval(() => void this.#flush(), FLUSH_MS).unref();
-  }
-
-  note(id: number): void {
-    this.#pending.set(id, new Date());
-  }
-
-  close(): Promise<void> {
-    clearInterval(this.#timer);
-    return this.#flush();
-  }
-
-  async #flush(): Promise<void> {
-    if (this.#pending.size === 0) return;
-    const batch = this.#pending;
-    this.#pending = new Map();
-    try {
-      await touchTokens(this.#db.knex, batch);
-    } catch (error) {
-      // Newer uses replace those of the batch that failed.
-      this.#pending = new Map([...batch, ...this.#pending]);
-      this.#warn({ err: error }, 'last use of tokens not stored yet');
-    }
   }
 }

@@ -21,6 +21,7 @@ import {
   port,
   serviceHost,
   serviceUrl,
+  sessionTime,
   setupTimeout,
   syncInterval,
   url,
@@ -119,6 +120,10 @@ export interface Config {
   readonly commandRetention: number | undefined;
   /** Milliseconds for which the audit trail is kept; undefined: for good. */
   readonly auditRetention: number | undefined;
+  /** Milliseconds without use after which a session of the console ends. */
+  readonly sessionIdle: number;
+  /** Milliseconds after which it ends in any case. */
+  readonly sessionMax: number;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -180,6 +185,8 @@ export const ENVIRONMENT = z.object({
   CHANGE_RETENTION: limit('180d'),
   COMMAND_RETENTION: limit('90d'),
   AUDIT_RETENTION: auditRetention,
+  SESSION_IDLE: sessionTime('8h'),
+  SESSION_MAX: sessionTime('7d'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -282,6 +289,8 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     changeRetention: env.CHANGE_RETENTION,
     commandRetention: env.COMMAND_RETENTION,
     auditRetention: env.AUDIT_RETENTION,
+    sessionIdle: env.SESSION_IDLE,
+    sessionMax: env.SESSION_MAX,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

@@ -106,6 +106,18 @@ export const auditRetention = z
   )
   .transform(durationOf);
 
+/** How long a session may last: never for good. */
+export function sessionTime(standard: string) {
+  return z
+    .string()
+    .default(standard)
+    .refine(
+      (text) => isWithin(durationOf(text), [5 * 60_000, 90 * 86_400_000]),
+      'must be a time from 5 minutes to 90 days, like 30m, 8h or 7d',
+    )
+    .transform((text) => durationOf(text) ?? 0);
+}
+
 export const grace = z
   .string()
   .default('90d')
@@ -171,6 +183,10 @@ function isServiceUrl(text: string): boolean {
 function durationOf(text: string): number | undefined {
   const [, count = '', unit = ''] = /^(\d{1,4})([smhd])$/.exec(text) ?? [];
   return Number(count) * (UNIT_MS[unit] ?? Number.NaN) || undefined;
+}
+
+function isWithin(value: number | undefined, [low, high]: [number, number]): boolean {
+  return value !== undefined && value >= low && value <= high;
 }
 
 /** Exactly as a browser sends it: scheme, host and port only, without a default port. */

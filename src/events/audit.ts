@@ -48,6 +48,7 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
     target_id: event.targetId === null ? null : String(event.targetId),
     request_id: context.requestId,
     outcome: event.outcome,
+    session_id: context.actor.session?.id ?? null,
     details: auditDetails(event),
   };
 }

@@ -7,6 +7,16 @@ export type Role = (typeof ROLES)[number];
 export interface Actor {
   name: string;
   role: Role;
+  /** Of its stored token; undefined for the token of the environment, which has no row. */
+  tokenId?: number | undefined;
+  /** The browser session by which it acts; undefined for a program with a token. */
+  session?: Session | undefined;
+}
+
+export interface Session {
+  id: number;
+  /** When a person last proved to have the token. */
+  authenticatedAt: Date;
 }
 
 /** Who sent a request, from where. The HTTP layer stores it in `res.locals.context`. */
@@ -38,7 +48,7 @@ export type Changes = Record<string, ValueChange | LinkChange | 'changed'>;
 /** Who acted: an admin's token, a person, or the server itself. */
 export interface AuditContext {
   requestId: string;
-  actor: { name: string; role: string };
+  actor: { name: string; role: string; session?: Pick<Session, 'id'> | undefined };
   sourceAddress: string | null;
 }
 

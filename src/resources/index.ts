@@ -50,6 +50,7 @@ import { auditEvents } from './server/audit-events.js';
 import { type JobServices, jobs } from './server/jobs.js';
 import type { SealingServices } from './server/return-to-service.js';
 import type { ScepServices } from './server/scep-configuration.js';
+import { sessions } from './server/sessions.js';
 
 /** What the operations of the resources call; each resource declares its part. */
 export type ResourceServices = CertificateServices &
@@ -110,5 +111,6 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   profiles,
   rollouts,
   rsaPrivateKeys,
+  sessions,
   tags,
 ];

@@ -1,13 +1,11 @@
 import type { ErrorRequestHandler, Express, RequestHandler, Router } from 'express';
 import express from 'express';
 import { version } from '../../package.json';
-import { mountRoutes } from '../api/api-route.js';
+import { mountOpenOperations, mountRoutes } from '../api/api-route.js';
 import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routes.js';
 import { Brakes } from '../assignments/brakes.js';
 import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
-import { requireApiToken } from '../auth/require-api-token.js';
-import type { TokenVerifier } from '../auth/token-verifier.js';
 import type { DeviceActions } from '../commands/device-actions.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
@@ -71,6 +69,7 @@ import { DEFINITIONS } from '../resources/index.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
+import type { Authentication } from './authentication.js';
 import { createServerDoctor } from './doctor.js';
 import { healthRouter } from './health-checks.js';
 import type { createResourceServices } from './resource-services.js';
@@ -96,7 +95,7 @@ export interface AppDeps {
   tlsUse: TlsUse;
   /** The certificate of TLS_CERT_FILE. */
   tlsFile: () => FileCertificate | undefined;
-  tokens: TokenVerifier;
+  authentication: Authentication;
   deviceHandler: DeviceHandler;
   /** Of senders that are not authenticated yet. */
   bodies: BodyReader;
@@ -140,40 +139,41 @@ const explainOutages: ErrorRequestHandler = (error: unknown, req, _res, next) =>
   next(req.complete && isOutage(error) ? toAppError(error) : error);
 };
 
-/** The middleware before every route that admins call. */
+/** The middleware before every route that admins call; `open` answers those that need no credentials. */
 function adminMiddleware(
-  { config, logger }: AppDeps,
-  authenticated: RequestHandler,
+  { config, logger, authentication }: AppDeps,
+  ...open: RequestHandler[]
 ): RequestHandler[] {
   return [
     apiSecurityHeaders({ https: config.publicUrl.startsWith('https:') }),
     requestLog({ logger, level: 'info' }),
     crossOrigin(config.corsOrigins),
     compress(),
-    authenticated,
+    ...open,
+    authentication.required,
     crossSite(config),
   ];
 }
 
 /** What admins call below /dep. Devices use other paths there, which need no token. */
-function depApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler): Router {
+function depApi(deps: AppDeps, api: ApiContext): Router {
   const { uploads } = deps;
   const routes = depTokenRoutes({ api, uploads, depTokenService: deps.dep.tokens });
   const paths = routes.map(({ path }) => path);
   const router = express.Router();
-  router.use(paths, ...adminMiddleware(deps, authenticated));
+  router.use(paths, ...adminMiddleware(deps));
   router.use(mountRoutes(routes));
   router.use(paths, noSuchRoute, explainOutages, jsonApiErrorHandler(deps.logger));
   return router;
 }
 
-function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler): Router {
+function adminApi(deps: AppDeps, api: ApiContext): Router {
   const { db, box, logger, actions, services, config, trust, push, uploads } = deps;
   const router = express.Router();
-  router.use(...adminMiddleware(deps, authenticated));
   const onScepChange = () => trust.reload();
   const credentialFiles = new CredentialFiles(box, config.keyExport);
-  const routes = {
+  const routes = adminRoutes({
+    ...deps.authentication,
     config,
     db,
     api,
@@ -205,8 +205,9 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
     }),
     requestTypes: requestTypes(),
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
-  };
-  router.use(mountRoutes(adminRoutes(routes)));
+  });
+  router.use(...adminMiddleware(deps, mountOpenOperations(routes)));
+  router.use(mountRoutes(routes));
   router.use(createJsonApiRouter(api));
   router.use(noSuchRoute);
   router.use(explainOutages, jsonApiErrorHandler(logger));
@@ -214,7 +215,7 @@ function adminApi(deps: AppDeps, api: ApiContext, authenticated: RequestHandler)
 }
 
 /** What every process answers, whatever its role. */
-function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHandler): void {
+function mountOperations(app: Express, deps: AppDeps): void {
   const { config, logger, metrics, lab } = deps;
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   app.use(healthRouter(deps));
@@ -225,7 +226,7 @@ function mountOperations(app: Express, deps: AppDeps, authenticated: RequestHand
     createMetricsRouter({
       metrics,
       logger,
-      authenticate: authenticated,
+      authenticate: deps.authentication.required,
       isBehindProxy: config.trustProxy.length > 0,
     }),
   );
@@ -261,7 +262,7 @@ function mountEnrollment(app: Express, deps: AppDeps): void {
 
 /** Mounts the surfaces. The app is whole by itself; the server only gives /mdm a shorter way. */
 export function createApp(deps: AppDeps): Express {
-  const { config, logger, tokens } = deps;
+  const { config, logger } = deps;
   const isServing = config.role !== 'worker';
   const app = express();
   app.disable('x-powered-by');
@@ -269,12 +270,10 @@ export function createApp(deps: AppDeps): Express {
   app.set('query parser', 'simple');
   if (isServing) app.use(createMdmRouter(deps.deviceHandler, logger));
   app.use(requestContext(createProxyTrust(config.trustProxy)));
-  const limit = { sharing: deps.failureSharing };
-  const authenticated = requireApiToken({ verify: (token) => tokens.verify(token), limit });
   const api = createApiContext(deps);
-  if (isServing) app.use('/api/v1', adminApi(deps, api, authenticated));
-  mountOperations(app, deps, authenticated);
-  if (isServing) app.use(DEP_BASE, depApi(deps, api, authenticated));
+  if (isServing) app.use('/api/v1', adminApi(deps, api));
+  mountOperations(app, deps);
+  if (isServing) app.use(DEP_BASE, depApi(deps, api));
   if (isServing) mountEnrollment(app, deps);
   app.use(plainNotFound);
   return app;

@@ -1,6 +1,5 @@
 import type { Express } from 'express';
 import { version } from '../../package.json';
-import { TokenVerifier } from '../auth/token-verifier.js';
 import { BatchExpansion } from '../batches/batch-expansion.js';
 import { BatchWorker } from '../batches/batch-worker.js';
 import { DeviceActions } from '../commands/device-actions.js';
@@ -42,6 +41,7 @@ import { ThreadPool } from '../threads/thread-pool.js';
 import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
 import { createApp } from './app.js';
 import { createAssignedProfiles } from './assigned-profiles.js';
+import { createAuthentication } from './authentication.js';
 import { createBackground } from './background.js';
 import { createBackgroundTasks } from './background-tasks.js';
 import { readDepCa, readFactoryCas } from './config-files.js';
@@ -114,7 +114,8 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     reloadAuthorities().catch((err: unknown) => logger.warn({ err }, 'the CAs could not be read'));
   };
   changes.on('ssl_certificates', () => tlsCertificates.refresh());
-  const tokens = new TokenVerifier({ db, logger, changes, adminToken: config.adminToken });
+  const failureSharing = member;
+  const authentication = createAuthentication({ config, db, logger, changes, failureSharing });
   const queue = new CommandQueue(box, () => push.wake());
   const threads = new ThreadPool();
   const fileVaultKey = new FileVaultKey(box);
@@ -211,7 +212,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     logger,
     authorities,
     trust,
-    tokens,
+    authentication,
     deviceHandler,
     lab,
     metrics,
@@ -232,7 +233,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tlsUse,
     tlsCaveats: () => tlsCertificates.caveats,
     tlsFile,
-    failureSharing: member,
+    failureSharing,
   });
   const rules = new LoadedRules({ registry: resourceRegistry(), logger });
   const background = createBackground({
@@ -291,7 +292,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
       await threads.close();
       // A database that is away must not keep the process from stopping.
       await lastSeen.flush().catch(onLostTimes);
-      await tokens.close();
+      await authentication.close();
       await dep.close();
       await lab?.close();
     },

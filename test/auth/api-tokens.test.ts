@@ -112,14 +112,18 @@ describe('tokens', () => {
 
     it('finds a valid token amid a flood of unknown ones, with few statements', async () => {
       const tokens = verifier();
-      const { token } = await create('operator');
+      const { token, row } = await create('operator');
       let statements = 0;
       const count = () => {
         statements += 1;
       };
       test.db.knex.on('query', count);
       const flood = Array.from({ length: 2000 }, (_, i) => tokens.verify(`mst_unknown-${i}`));
-      expect(await tokens.verify(token)).toEqual({ name: 'a operator', role: 'operator' });
+      expect(await tokens.verify(token)).toEqual({
+        name: 'a operator',
+        role: 'operator',
+        tokenId: row.id,
+      });
       expect(new Set(await Promise.all(flood))).toEqual(new Set([null]));
       expect(statements).toBeLessThanOrEqual(6);
       await Promise.all(Array.from({ length: 2000 }, (_, i) => tokens.verify(`mst_unknown-${i}`)));
@@ -149,8 +153,9 @@ describe('tokens', () => {
 
     it('refuses an expired token, also one it remembers', async () => {
       const tokens = verifier();
-      const { token } = await create('viewer', new Date(Date.now() + 300));
-      expect(await tokens.verify(token)).toEqual({ name: 'a viewer', role: 'viewer' });
+      const { token, row } = await create('viewer', new Date(Date.now() + 300));
+      const actor = { name: 'a viewer', role: 'viewer', tokenId: row.id };
+      expect(await tokens.verify(token)).toEqual(actor);
       await new Promise((resolve) => setTimeout(resolve, 320));
       expect(await tokens.verify(token)).toBeNull();
       await tokens.close();
@@ -218,12 +223,13 @@ describe('tokens', () => {
 
     it('admits a valid token with its name and role, once looked up for many calls', async () => {
       const tokens = verifier();
-      const { token } = await create('operator');
+      const { token, row } = await create('operator');
+      const actor = { name: 'a operator', role: 'operator', tokenId: row.id };
       const statements: string[] = [];
       const listen = ({ sql }: { sql: string }) => void statements.push(sql);
       test.db.knex.on('query', listen);
       for (let i = 0; i < 10; i += 1) {
-        expect(await tokens.verify(token)).toEqual({ name: 'a operator', role: 'operator' });
+        expect(await tokens.verify(token)).toEqual(actor);
       }
       test.db.knex.removeListener('query', listen);
       expect(statements).toHaveLength(1);
@@ -232,13 +238,14 @@ describe('tokens', () => {
 
     it('admits exactly the ADMIN_TOKEN of the environment, and the stored ones', async () => {
       const tokens = verifier('correct horse battery');
-      const { token } = await create();
+      const { token, row } = await create();
       expect(await tokens.verify('correct horse batterx')).toBeNull();
       expect(await tokens.verify('correct horse battery')).toEqual({
         name: 'ADMIN_TOKEN',
         role: 'admin',
       });
-      expect(await tokens.verify(token)).toEqual({ name: 'a viewer', role: 'viewer' });
+      const actor = { name: 'a viewer', role: 'viewer', tokenId: row.id };
+      expect(await tokens.verify(token)).toEqual(actor);
       await tokens.close();
     });
   });

@@ -50,7 +50,11 @@ describe('the admin token of the first start', () => {
     expect(file).toBe(join(dataDir, 'admin-token'));
     expect((await stat(join(dataDir, 'admin-token'))).mode & 0o777).toBe(0o600);
     expect(await readdir(dataDir)).toEqual(['admin-token']);
-    expect(await actorOfFile()).toEqual({ name: 'admin (first start)', role: 'admin' });
+    expect(await actorOfFile()).toEqual({
+      name: 'admin (first start)',
+      role: 'admin',
+      tokenId: expect.any(Number),
+    });
     expect(lines).toEqual([expect.objectContaining({ level: 30, file })]);
     expect(text()).not.toContain('mst_');
     const events = await test.db.knex('audit_events').select('actor', 'action');
@@ -83,7 +87,11 @@ describe('the admin token of the first start', () => {
     const [row] = await allTokens(test.db);
     await revokeToken(test.db, { id: row?.id ?? 0 }, CONTEXT);
     expect(await ensure()).toBe(join(dataDir, 'admin-token'));
-    expect(await actorOfFile()).toEqual({ name: 'admin (first start)', role: 'admin' });
+    expect(await actorOfFile()).toEqual({
+      name: 'admin (first start)',
+      role: 'admin',
+      tokenId: expect.any(Number),
+    });
   });
 
   it('is made once by processes that start at the same time', async () => {

@@ -1,6 +1,7 @@
 import express, { type Express } from 'express';
 import request from 'supertest';
-import { type ApiTokenOptions, requireApiToken } from '../../src/auth/require-api-token.js';
+import { requireApiToken } from '../../src/auth/require-api-token.js';
+import { type TokenAttemptOptions, TokenAttempts } from '../../src/auth/token-attempts.js';
 import { jsonApiErrorHandler } from '../../src/http/errors/json-api-errors.js';
 import { requestContext, requireRole } from '../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
@@ -18,11 +19,11 @@ function basic(pair: string): string {
 }
 
 describe('authenticate', () => {
-  function appWith(options: Partial<ApiTokenOptions> = {}): Express {
+  function appWith(options: Partial<TokenAttemptOptions> = {}): Express {
     const verify = async (token: string) => ACTORS[token] ?? null;
     const app = express();
     app.use(requestContext(createProxyTrust(['127.0.0.1', '::1'])));
-    app.use(requireApiToken({ verify, ...options }));
+    app.use(requireApiToken({ tokens: new TokenAttempts({ verify, ...options }) }));
     app.get('/admin', requireRole('admin'), (_req, res) => {
       res.json(res.locals.context);
     });

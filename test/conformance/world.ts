@@ -10,6 +10,7 @@ import { seedDepDevices } from './sample-dep-devices.js';
 import { seedAssignments, seedDeviceItems, seedRollouts } from './sample-device-items.js';
 import { seedJobs } from './sample-jobs.js';
 import { seedSecrets } from './sample-secrets.js';
+import { seedSessions } from './sample-sessions.js';
 import { ownersOf, seed } from './samples.js';
 
 export const MEDIA_TYPE = 'application/vnd.api+json';
@@ -41,8 +42,9 @@ export async function createWorld(): Promise<World> {
   await seed(api, devices, 0);
   const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
   // audit_events is append-only and fills by itself.
-  const done = new Set(['devices', 'audit_events', 'jobs', 'device_secrets']);
+  const done = new Set(['devices', 'audit_events', 'jobs', 'device_secrets', 'sessions']);
   await seedJobs(api.knex);
+  await seedSessions(api.knex);
   await seedSecrets(api.knex, deviceId);
   const seedAfterOwners = async (definition: ResourceDefinition): Promise<void> => {
     if (done.has(definition.type)) return;

@@ -1,6 +1,7 @@
 import express from 'express';
 import request from 'supertest';
 import { requireApiToken } from '../../src/auth/require-api-token.js';
+import { TokenAttempts } from '../../src/auth/token-attempts.js';
 import { requestContext } from '../../src/http/requests/request-context.js';
 import { createProxyTrust } from '../../src/http/requests/trust-proxy.js';
 import type { Role } from '../../src/jsonapi/context.js';
@@ -20,7 +21,7 @@ function appWith({ trustProxy = [] as string[], text = async () => TEXT } = {}) 
   app.use(
     createMetricsRouter({
       metrics: { contentType: TYPE, text },
-      authenticate: requireApiToken({ verify, limit: { limit: 3 } }),
+      authenticate: requireApiToken({ tokens: new TokenAttempts({ verify, limit: { limit: 3 } }) }),
       isBehindProxy: trustProxy.length > 0,
       logger: capturingLogger().logger,
     }),

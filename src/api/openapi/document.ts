@@ -1,3 +1,4 @@
+import type { Role } from '../../jsonapi/context.js';
 import type { Registry, ResourceDefinition } from '../../jsonapi/definition/definition.js';
 import { type Route, routesOf } from '../../jsonapi/operations/endpoints.js';
 import type { ApiRoute, Schema } from '../api-route.js';
@@ -47,10 +48,11 @@ function mergedPaths(items: [path: string, item: Schema][]): Record<string, Sche
   return paths;
 }
 
-/** OpenAPI 3.1 of all that admins call. Throws Error when two operations share a name or path. */
-export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
-  const { registry, routes, version, basePath } = sources;
-  const crud = routesOf(registry);
+/** The Path Item Objects of all that admins call, by path. */
+function pathItems(
+  crud: Route[],
+  { registry, routes, basePath }: Pick<ApiDocumentSources, 'registry' | 'routes' | 'basePath'>,
+): [path: string, item: Schema][] {
   const items: [path: string, item: Schema][] = [
     ...crud.map((route): [string, Schema] => [
       basePath + route.path,
@@ -61,7 +63,28 @@ export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
       apiPathItem(route),
     ]),
   ];
-  items.sort(([a], [b]) => (a < b ? -1 : 1));
+  return items.sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** The name of each operation, and the role that it needs; without reads of linkage alone. */
+export function operationRoles(
+  sources: Pick<ApiDocumentSources, 'registry' | 'routes' | 'basePath'>,
+): { operationId: string; role: Role }[] {
+  const items = pathItems(routesOf(sources.registry), sources).map(([path, item]) => {
+    const { get, ...writes } = item;
+    return [path, path.includes('/relationships/') ? writes : item] as [string, Schema];
+  });
+  return operationsOf(items).map((operation) => ({
+    operationId: String(operation.operationId),
+    role: operation['x-role'] as Role,
+  }));
+}
+
+/** OpenAPI 3.1 of all that admins call. Throws Error when two operations share a name or path. */
+export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
+  const { registry, version } = sources;
+  const crud = routesOf(registry);
+  const items = pathItems(crud, sources);
   const paths = mergedPaths(items);
   checkNames(items);
   return {
@@ -75,7 +98,7 @@ export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
     },
     jsonSchemaDialect: 'https://json-schema.org/draft/2020-12/schema',
     servers: [{ url: '/', description: 'This server' }],
-    security: [{ bearer: [] }, { basic: [] }],
+    security: [{ bearer: [] }, { basic: [] }, { session: [] }],
     tags: tagObjects(operationsOf(items).flatMap(({ tags }) => tags as string[])),
     paths: paths as ApiDocument['paths'],
     components: components(sources, crud),
@@ -133,6 +156,14 @@ function components(
         type: 'http',
         scheme: 'basic',
         description: 'Any name, with the token as the password.',
+      },
+      session: {
+        type: 'apiKey',
+        in: 'cookie',
+        name: '__Host-muster',
+        description:
+          'Of a browser that has signed in; `muster_session_PORT` over http. A change also needs the ' +
+          'header `X-Muster-Console: 1`.',
       },
     },
   };

@@ -14,18 +14,19 @@ export interface AuditRow {
   target_id: string | null;
   request_id: string;
   outcome: string;
+  session_id: number | null;
   details: Record<string, unknown> | null;
 }
 
 const INTO = `
 insert into audit_events (actor, role, source_address, action, target_type, request_id, outcome,
-  details, target_id)`;
+  session_id, details, target_id)`;
 
 const INSERT = `${INTO}
-values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 const OF_CREATED = `${INTO}
-select ?, ?, ?, ?, ?, ?, ?, ?, created.id::text from created`;
+select ?, ?, ?, ?, ?, ?, ?, ?::bigint, ?, created.id::text from created`;
 
 /** Appends one line; `at` is the transaction's time. Rejects with the driver's error. */
 export async function insertAuditRow(trx: AuditTransaction, row: AuditRow): Promise<void> {
@@ -46,6 +47,7 @@ function valuesOf(row: Omit<AuditRow, 'target_id'>): unknown[] {
     row.target_type,
     row.request_id,
     row.outcome,
+    row.session_id,
     row.details === null ? null : JSON.stringify(row.details),
   ];
 }

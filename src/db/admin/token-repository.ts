@@ -43,7 +43,8 @@ export async function insertToken(trx: Knex.Transaction, token: NewToken): Promi
 }
 
 const FIND_USABLE = `
-select id, name, role, created_at, expires_at, last_used_at, revoked_at, token_hash
+select id, name, role, created_at, expires_at, last_used_at, revoked_at,
+  token_hash as hash
 from tokens
 where token_hash = any(?::bytea[])
   and revoked_at is null and (expires_at is null or expires_at > now())`;
@@ -52,8 +53,8 @@ where token_hash = any(?::bytea[])
 export async function findUsableTokens(
   db: Knex,
   tokenHashes: readonly Buffer[],
-): Promise<(TokenRow & { token_hash: Buffer })[]> {
-  const found = await db.raw<{ rows: (TokenRow & { token_hash: Buffer })[] }>(FIND_USABLE, [
+): Promise<(TokenRow & { hash: Buffer })[]> {
+  const found = await db.raw<{ rows: (TokenRow & { hash: Buffer })[] }>(FIND_USABLE, [
     [...tokenHashes],
   ]);
   return found.rows;

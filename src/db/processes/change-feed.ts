@@ -9,6 +9,7 @@ export type ChangeTopic =
   | 'push_certificates'
   | 'push_topics'
   | 'revocations'
+  | 'sessions'
   | 'ssl_certificates'
   | 'tokens';
 

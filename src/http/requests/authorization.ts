@@ -1,7 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { AppError } from '../../errors.js';
 
 // Basic first: Chromium reads only the first challenge of a line, and cannot prompt for Bearer.
 const CHALLENGE = 'Basic realm="muster", charset="UTF-8", Bearer realm="muster"';
+
+/** For the console: at the challenge Basic its browser would ask for a password by itself. */
+const CONSOLE_CHALLENGE = 'Bearer realm="muster"';
 
 const MESSAGE =
   'a valid token is needed: send Authorization: Bearer TOKEN, with the one in DATA_DIR/admin-token ' +
@@ -23,8 +27,8 @@ export function isBasic(header: string | undefined): boolean {
 }
 
 /** One message for every failure, so that it does not show which tokens existed. */
-export function unauthorized(): AppError {
-  return new AppError('unauthorized', 401, MESSAGE, {
-    headers: { 'WWW-Authenticate': CHALLENGE },
-  });
+export function unauthorized(req?: Pick<IncomingMessage, 'headers'>): AppError {
+  const isConsole = req?.headers['x-muster-console'] !== undefined;
+  const challenge = isConsole ? CONSOLE_CHALLENGE : CHALLENGE;
+  return new AppError('unauthorized', 401, MESSAGE, { headers: { 'WWW-Authenticate': challenge } });
 }

@@ -1,3 +1,4 @@
+import { removeEndedSessions } from '../../db/admin/session-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
 import { removeOldChanges } from '../../db/devices/device-changes.js';
@@ -78,6 +79,7 @@ export function createPruneRecordsTask({
           age === undefined
             ? 0
             : await inBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit })),
+        sessions: await inBatches(signal, (limit) => removeEndedSessions(db.knex, limit)),
         pushTopics: await removeOrphanTopics(db.knex),
       };
       logger.debug(removed, 'old records were removed');

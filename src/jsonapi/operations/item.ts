@@ -1,6 +1,7 @@
 import { notFound } from '../../errors.js';
 import type { RequestContext, Transaction } from '../context.js';
 import type { QueryContext, ResourceDefinition } from '../definition/definition.js';
+import { isReachable, ownerColumns } from '../definition/ownership.js';
 import { type Document, JSONAPI, resourcePath, serialize } from '../documents/document.js';
 import { loadIncluded } from '../documents/included.js';
 import { documentText } from '../documents/json-text.js';
@@ -79,7 +80,9 @@ export async function itemContent(
   const { id, query, trx } = options;
   const { projection, columns } = itemColumns(definition, query);
   const row = await api.store.find(trx, { shape: definition, id, columns });
-  if (row === undefined) throw notFound(`${definition.type} ${id}`);
+  if (row === undefined || !isReachable(definition, row, query.reader.actor)) {
+    throw notFound(`${definition.type} ${id}`);
+  }
   return rowContent(api, { row, projection, options });
 }
 
@@ -91,9 +94,14 @@ export function itemColumns(
   const fields = all.get(definition.type);
   const projection = project(definition, { fields, include, detail: true, reader });
   const { columns } = projection;
-  const known = whole.get(columns) ?? [...new Set([...columns, ...stateColumns(definition)])];
+  const known =
+    whole.get(columns) ?? union(columns, stateColumns(definition), ownerColumns(definition));
   whole.set(columns, known);
   return { projection, columns: known };
+}
+
+function union(...lists: string[][]): string[] {
+  return [...new Set(lists.flat())];
 }
 
 /** The columns of a document with those of the state, by the former. */

@@ -1,4 +1,5 @@
 import type { ResourceDefinition, ToMany, View } from '../definition/definition.js';
+import { ownRows } from '../definition/ownership.js';
 import { JSONAPI } from '../documents/document.js';
 import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
@@ -36,7 +37,8 @@ export function listHandler(
     const projection = project(definition, { fields, include, detail: false, reader });
     const { columns } = projection;
     const scope = scopeOf && { ...scopeOf, id: request.id };
-    const filter = view ? [viewFilter(view), ...query.filter] : query.filter;
+    const own = ownRows(definition, reader.actor);
+    const filter = [...own, ...(view ? [viewFilter(view)] : []), ...query.filter];
     const caller = callerOf(request);
     const asked = { ...query, scope, caller, filter, shape: definition, columns };
     const result = await store.list(asked).catch((error: unknown) => {

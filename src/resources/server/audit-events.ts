@@ -1,4 +1,4 @@
-import { each, json, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { bigInteger, each, json, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 
 export const auditEvents = defineResource({
@@ -18,6 +18,7 @@ export const auditEvents = defineResource({
       'request_id',
       'outcome',
     ]),
+    session_id: bigInteger({ write: 'never' }),
     details: json({ write: 'never' }),
   },
   relationships: {},

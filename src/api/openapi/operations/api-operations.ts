@@ -48,14 +48,15 @@ function bodyContent({ operationId, requestBody }: ApiOperation): Schema {
 }
 
 /** A change may be repeated with a key, and tied to an `ETag` if it may answer 412. */
-function headersOf(method: string, { changesState, errors }: ApiOperation): string[] {
-  const changes = changesState === true || method !== 'GET';
+function headersOf(method: string, operation: ApiOperation): string[] {
+  const { changesState, errors, isRepeatable } = operation;
+  const changes = isRepeatable !== false && (changesState === true || method !== 'GET');
   return [...(changes ? ['idempotency_key'] : []), ...(errors.includes(412) ? ['if_match'] : [])];
 }
 
 function apiOperation(method: string, operation: ApiOperation, inPath: Schema[]): Schema {
   const { operationId, summary, description, tag, role, parameters = [], errors } = operation;
-  const { requestBody } = operation;
+  const { requestBody, isOpen } = operation;
   const headers = headersOf(method, operation);
   const mayReplay = headers.includes('idempotency_key');
   const answers = operation.answers.map((answer) => [answer.status, answerOf(answer, mayReplay)]);
@@ -65,6 +66,7 @@ function apiOperation(method: string, operation: ApiOperation, inPath: Schema[])
     description,
     tag,
     role,
+    isOpen,
     errors,
     parameters: [
       ...inPath,

@@ -11,6 +11,8 @@ export interface OperationText {
   description?: string | undefined;
   tag: string;
   role: Role;
+  /** It needs no credentials. */
+  isOpen?: boolean | undefined;
   /** Of the path, the query and the headers. */
   parameters: Schema[];
   requestBody?: Schema;
@@ -22,13 +24,14 @@ export interface OperationText {
 /** An Operation Object of OpenAPI 3.1. */
 export function operationObject(text: OperationText): Schema {
   const { operationId, summary, tag, role, parameters, requestBody, answers, errors } = text;
-  const needs = `Role: \`${role}\`.`;
+  const needs = text.isOpen ? 'Needs no credentials.' : `Role: \`${role}\`.`;
   return {
     operationId,
     tags: [tag],
     summary,
     description: text.description ? `${text.description}\n\n${needs}` : needs,
     'x-role': role,
+    ...(text.isOpen ? { security: [] } : {}),
     parameters,
     requestBody,
     responses: { ...answers, ...errorAnswers(errors) },

@@ -14,6 +14,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   invalid_message: [],
   unauthorized: [401],
   forbidden: [403],
+  console_header_required: [403],
   not_found: [404, 409, 422],
   no_such_route: [404],
   method_not_allowed: [405],

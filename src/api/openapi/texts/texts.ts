@@ -38,6 +38,7 @@ const TAGS: Record<string, string> = {
   profiles: 'Configuration profiles: upload, inspect, download.',
   rollouts: 'New versions of profiles that reach devices stage by stage, and halt by themselves.',
   rsa_private_keys: 'Facts about private keys; never the keys themselves.',
+  sessions: 'Browsers that have signed in to the console, and who you are.',
   tags: 'Labels of devices and applications.',
 };
 
