@@ -29,6 +29,8 @@ import { auditOfCreated, writeAudit } from '../events/audit.js';
 import { GroupPreviews } from '../groups/group-preview.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
+import { createConsole } from '../http/pages/console.js';
+import { builtConsole, findConsole } from '../http/pages/console-files.js';
 import { createLabRouter } from '../http/pages/lab-page.js';
 import { createRootPage } from '../http/pages/root-page.js';
 import { compress } from '../http/requests/compress.js';
@@ -97,6 +99,8 @@ export interface AppDeps {
   tlsFile: () => FileCertificate | undefined;
   authentication: Authentication;
   deviceHandler: DeviceHandler;
+  /** Of the console; by default where the build puts it. */
+  consoleDirectory?: string | undefined;
   /** Of senders that are not authenticated yet. */
   bodies: BodyReader;
   /** Of admins' files. */
@@ -215,10 +219,15 @@ function adminApi(deps: AppDeps, api: ApiContext): Router {
 }
 
 /** What every process answers, whatever its role. */
-function mountOperations(app: Express, deps: AppDeps): void {
+function mountOperations(
+  app: Express,
+  deps: AppDeps,
+  consolePage: RequestHandler | undefined,
+): void {
   const { config, logger, metrics, lab } = deps;
   app.use(pageSecurityHeaders({ https: config.publicUrl.startsWith('https:') }));
   app.use(healthRouter(deps));
+  if (consolePage !== undefined) app.get('/', consolePage);
   app.use(createRootPage({ version, isServing: config.role !== 'worker' }));
   if (lab !== undefined) app.use(createLabRouter(() => lab.describe()));
   app.use(requestLog({ logger, level: 'debug' }));
@@ -230,6 +239,12 @@ function mountOperations(app: Express, deps: AppDeps): void {
       isBehindProxy: config.trustProxy.length > 0,
     }),
   );
+}
+
+/** Undefined where it is not built, and in a process without the API. */
+function openConsole({ consoleDirectory, config }: AppDeps): RequestHandler | undefined {
+  const files = findConsole(consoleDirectory ?? builtConsole());
+  return files === undefined || config.role === 'worker' ? undefined : createConsole(files);
 }
 
 function mountEnrollment(app: Express, deps: AppDeps): void {
@@ -272,9 +287,12 @@ export function createApp(deps: AppDeps): Express {
   app.use(requestContext(createProxyTrust(config.trustProxy)));
   const api = createApiContext(deps);
   if (isServing) app.use('/api/v1', adminApi(deps, api));
-  mountOperations(app, deps);
+  const consolePage = openConsole(deps);
+  mountOperations(app, deps, consolePage);
   if (isServing) app.use(DEP_BASE, depApi(deps, api));
   if (isServing) mountEnrollment(app, deps);
+  // After all else: it must not hide what devices ask for.
+  if (consolePage !== undefined) app.use(consolePage);
   app.use(plainNotFound);
   return app;
 }

@@ -39,7 +39,7 @@ import { createTrust } from '../pki/trust/trust.js';
 import { rearmTopics } from '../push/rearm-task.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
-import { createApp } from './app.js';
+import { type AppDeps, createApp } from './app.js';
 import { createAssignedProfiles } from './assigned-profiles.js';
 import { createAuthentication } from './authentication.js';
 import { createBackground } from './background.js';
@@ -54,7 +54,9 @@ import {
 } from './resource-services.js';
 import { currentSigner, shownChain, tlsSettings } from './served-tls.js';
 
-export interface ContainerDeps extends Pick<ResourceServiceDeps, 'passwordCost'> {
+export interface ContainerDeps
+  extends Pick<ResourceServiceDeps, 'passwordCost'>,
+    Pick<AppDeps, 'consoleDirectory'> {
   config: Config;
   db: Database;
   box: SecretBox;
@@ -214,6 +216,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     trust,
     authentication,
     deviceHandler,
+    consoleDirectory: given.consoleDirectory,
     lab,
     metrics,
     push,
@@ -245,10 +248,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     push,
     tasks: createBackgroundTasks({
       ...{ db, logger, queue, config, tlsFile },
-      renewals,
-      setups,
-      rules,
-      dep,
+      ...{ renewals, setups, rules, dep },
     }),
     workers: [
       new MarkWorker({ db, logger, rules }),

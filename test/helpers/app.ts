@@ -54,12 +54,13 @@ export interface TestAppOptions {
   isSweeping?: boolean;
   masterKey?: Buffer;
   bodyLimits?: BodyLimits;
+  consoleDirectory?: string;
 }
 
 /** The whole product, but for the process around it, on a database of its own. */
 export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
   const { env = {}, isSweeping = true, database = await createTestDatabase() } = options;
-  const { masterKey = MASTER_KEY, bodyLimits } = options;
+  const { masterKey = MASTER_KEY, bodyLimits, consoleDirectory } = options;
   const { db } = database;
   // The lab writes files.
   const directory = env.LAB === 'on' ? mkdtempSync(join(tmpdir(), 'muster-lab-')) : undefined;
@@ -73,6 +74,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     box,
     logger,
     passwordCost: PASSWORD_COST,
+    consoleDirectory,
     ...(bodyLimits && { bodyLimits }),
   });
   const authority = await ensureCertificateAuthority({ db, box, logger });
