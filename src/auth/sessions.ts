@@ -17,6 +17,7 @@ import type { Logger } from '../logger.js';
 import { hashToken } from './api-tokens.js';
 import { HashLookup } from './hash-lookup.js';
 import { LastUse } from './last-use.js';
+import { linkRefused, spendLink } from './sign-in-links.js';
 import type { TokenVerifier } from './token-verifier.js';
 
 export interface SessionsDeps {
@@ -108,6 +109,13 @@ export class Sessions {
     const { name, role } = actor;
     const opened = { name, role, tokenId: actor.tokenId, session: { id, authenticatedAt } };
     return { secret, id, endsAt: ends_at, actor: opened };
+  }
+
+  /** The actor of a link that is spent with the caller's transaction. AppError 401. */
+  async spendLink(trx: Transaction, secret: string): Promise<{ actor: Actor; linkId: number }> {
+    const spent = await spendLink(trx, secret, this.#deps);
+    if (spent === undefined) throw linkRefused();
+    return spent;
   }
 
   /** Ends a session of the actor, or any one for an admin. False when there is none to end. */

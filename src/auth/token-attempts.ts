@@ -1,4 +1,5 @@
 import type { Request, Response } from 'express';
+import type { AppError } from '../errors.js';
 import { unauthorized } from '../http/requests/authorization.js';
 import { FailureLimit, named, type SharedLimitOptions } from '../http/requests/failure-limit.js';
 import { sourceAddressOf } from '../http/requests/request-context.js';
@@ -39,5 +40,10 @@ export class TokenAttempts {
       ? this.#byPrefix.count(token.slice(0, PREFIX_LENGTH))
       : undefined;
     throw ofAddress ?? ofPrefix ?? unauthorized(req);
+  }
+
+  /** Counts a failure with other credentials. Returns `refusal`, 429 after too many failures. */
+  refuse(res: Response, refusal: AppError): AppError {
+    return this.#byAddress.count(sourceAddressOf(res)) ?? refusal;
   }
 }

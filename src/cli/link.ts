@@ -14,6 +14,7 @@ import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { AppError } from '../errors.js';
 import { createdWith } from '../events/audit.js';
 import { auditCli } from './audit-cli.js';
+import { type LinkConsoleArgs, linkConsole } from './console-link.js';
 import { changeLinks, LINK_CHANGES } from './link-changes.js';
 import { parseExpiry, UsageError, wholeNumber } from './options.js';
 import { dateText, type WriteLine, writeTable } from './table.js';
@@ -23,6 +24,8 @@ export interface LinkDatabase {
   box: SecretBox;
   /** The URL that devices use. */
   publicUrl: string;
+  /** ADMIN_TOKEN of the environment. */
+  adminToken?: string | undefined;
 }
 
 export interface LinkCreateArgs {
@@ -116,7 +119,9 @@ export interface LinkIo {
 }
 
 export function addLinkCommands(program: Command, { withLinks, write }: LinkIo): void {
-  const link = program.command('link').description('links by which people enroll their devices');
+  const link = program
+    .command('link')
+    .description('links by which people enroll their devices, or sign in to the console');
   const collect = (value: string, earlier: string[] = []) => [...earlier, value];
   link
     .command('create')
@@ -135,6 +140,14 @@ export function addLinkCommands(program: Command, { withLinks, write }: LinkIo):
     .command('list')
     .description('show all links')
     .action((args: object) => withLinks((opened) => linkList(opened, args, write)));
+  link
+    .command('console')
+    .description('make a link that signs a browser in to the console, once, and print it')
+    .option(
+      '--token <id or name>',
+      'the API token to sign in as; ADMIN_TOKEN or the first admin token when left out',
+    )
+    .action((args: LinkConsoleArgs) => withLinks((opened) => linkConsole(opened, args, write)));
   for (const change of ['disable', 'enable', 'delete'] as const) {
     link
       .command(change)

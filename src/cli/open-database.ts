@@ -47,7 +47,7 @@ export const withLinks: LinkIo['withLinks'] = (work) => {
     const silent = createLogger('fatal', process.stderr);
     const { servesTls } = await openTlsCertificates({ config, db, box, logger: silent });
     const { publicUrl } = servesTls ? withHttps(config) : config;
-    await work({ db, box, publicUrl });
+    await work({ db, box, publicUrl, adminToken: config.adminToken });
   });
 };
 

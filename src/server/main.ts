@@ -19,6 +19,7 @@ import {
   announceServing,
   listenWith,
   type OpenDatabase,
+  offerSignIn,
   type RunningServer,
   requireAdminToken,
 } from './serving.js';
@@ -127,6 +128,7 @@ async function serveOn(
   await requireAdminToken(config, db, logger);
   const { address, stop } = await listenWith(container, config, logger);
   const url = announceServing({ container, address, config, logger });
+  await offerSignIn(container, config, { db, logger });
   const { publicUrl, tls } = container;
   return {
     url,

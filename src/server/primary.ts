@@ -9,6 +9,7 @@ import { createContainer } from './container.js';
 import {
   announceServing,
   type OpenDatabase,
+  offerSignIn,
   type RunningServer,
   requireAdminToken,
 } from './serving.js';
@@ -58,8 +59,10 @@ export async function serveByWorkers(deps: PrimaryDeps): Promise<RunningServer> 
   });
   container.start();
   const { publicUrl, tls } = container;
+  const url = announceServing({ container, address, config, logger });
+  await offerSignIn(container, config, { db, logger });
   return {
-    url: announceServing({ container, address, config, logger }),
+    url,
     publicUrl,
     certificate: tls?.cert.toString(),
     failed: processes.failed,

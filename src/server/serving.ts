@@ -1,7 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { ensureAdminToken } from '../auth/first-admin-token.js';
+import { createFirstSignInLink, LINK_MINUTES } from '../auth/sign-in-links.js';
 import { type Config, isLoopback } from '../config/config.js';
 import type { ConnectionSettings, Database } from '../db/connection/database.js';
+import { builtConsole, findConsole } from '../http/pages/console-files.js';
 import { drain, listen, listenError } from '../http/server/listen.js';
 import { createHttpServer } from '../http/server/server.js';
 import type { Logger } from '../logger.js';
@@ -55,6 +57,25 @@ export async function requireAdminToken(
   logger: Logger,
 ): Promise<void> {
   if (adminToken === undefined) await ensureAdminToken({ db, dataDir, logger });
+}
+
+/** Logs a link that signs the first person in, where a console is built and nobody has signed in yet. */
+export async function offerSignIn(
+  { publicUrl }: Pick<Container, 'publicUrl'>,
+  { adminToken, role }: Config,
+  { db, logger, consoleDirectory = builtConsole() }: SignInOffer,
+): Promise<void> {
+  if (role === 'worker' || findConsole(consoleDirectory) === undefined) return;
+  const link = await createFirstSignInLink({ db, publicUrl, adminToken });
+  if (link === undefined) return;
+  logger.info(`Open the console, once and within ${LINK_MINUTES} minutes: ${link.url}`);
+}
+
+interface SignInOffer {
+  db: Database;
+  logger: Logger;
+  /** By default where the build puts the console. */
+  consoleDirectory?: string | undefined;
 }
 
 /** Listens and begins the background work. Nothing is left running when it can not. */

@@ -8,6 +8,7 @@ import { AppError, notFound } from '../../errors.js';
 import { refuseOtherPages } from '../../http/requests/cross-site.js';
 import { contextOf, setActor, sourceAddressOf } from '../../http/requests/request-context.js';
 import type { SessionCookie } from '../../http/requests/session-cookie.js';
+import type { Actor } from '../../jsonapi/context.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
@@ -20,17 +21,24 @@ export interface SessionRouteDeps {
   api: ApiContext;
   db: Database;
   publicUrl: string;
-  sessions: Pick<Sessions, 'begin' | 'end' | 'forget'>;
+  sessions: Pick<Sessions, 'begin' | 'end' | 'forget' | 'spendLink'>;
   sessionCookie: SessionCookie;
-  tokenAttempts: Pick<TokenAttempts, 'actorOf'>;
+  tokenAttempts: Pick<TokenAttempts, 'actorOf' | 'refuse'>;
 }
 
 const TYPE = 'sessions';
 const LONGEST_AGENT = 300;
 
-const BODY = z.strictObject({
-  token: z.string().min(1).max(1_000).describe('An API token.'),
-});
+const SECRET = z.string().min(1).max(1_000).optional();
+
+const BODY = z
+  .strictObject({
+    token: SECRET.describe('An API token.'),
+    link_secret: SECRET.describe('What follows `#` in a link of `muster link console`; once.'),
+  })
+  .refine(({ token, link_secret }) => (token === undefined) !== (link_secret === undefined), {
+    error: 'must have either token or link_secret',
+  });
 
 const SIGN_IN: ActionBody<z.infer<typeof BODY>> = {
   attributes: BODY,
@@ -57,7 +65,7 @@ function signInOperation(deps: SessionRouteDeps): ApiOperation {
     isRepeatable: false,
     summary: 'Sign in',
     description:
-      'Exchanges an API token for the cookie of a session, which acts as the token: ' +
+      'Exchanges an API token, or the secret of a sign-in link, for the cookie of a session, which acts as the token: ' +
       '`__Host-muster` over https, `muster_session_PORT` over http. A session that the browser has already ' +
       'ends. A change by a session needs the header `X-Muster-Console: 1`; a read with ' +
       '`X-Muster-Console: background` does not put off its end.',
@@ -90,23 +98,49 @@ function refuseLostCookie({ sessionCookie, publicUrl }: SessionRouteDeps): Reque
 }
 
 function signIn(deps: SessionRouteDeps): RequestHandler {
-  const { api, db, sessions, sessionCookie, tokenAttempts } = deps;
+  const { api, db, sessions, sessionCookie } = deps;
   return async (req, res) => {
     const { value } = readBody(SIGN_IN, req.body);
-    setActor(res, await tokenAttempts.actorOf(value.token, req, res));
+    const find = await credentialsOf(req, res, { deps, body: value });
     const { opened, document } = await inTransaction(db, async (trx) => {
-      const begun = await sessions.begin(trx, {
-        ...browserOf(req, res, deps),
-        actor: contextOf(res).actor,
-      });
-      const context = { ...contextOf(res), actor: begun.actor };
-      await writeSessionEvent(api, trx, { context, action: 'create', id: begun.id });
+      const { actor, details } = await find(trx);
+      const begun = await sessions.begin(trx, { ...browserOf(req, res, deps), actor });
+      setActor(res, begun.actor);
+      const context = contextOf(res);
+      await writeSessionEvent(api, trx, { context, action: 'create', id: begun.id, details });
       const shown = await resourcesDocument(api, TYPE, { ids: begun.id, trx, context });
       return { opened: begun, document: shown };
     });
     sessions.forget();
     sessionCookie.set(req, res, opened);
     sendAnswer(req, res, { status: 201, document, location: pathOf(api, opened) });
+  };
+}
+
+interface Credentials {
+  actor: Actor;
+  /** For the audit trail. */
+  details: Record<string, unknown>;
+}
+
+/** A token is verified before the transaction, a link is spent in it. */
+async function credentialsOf(
+  req: Request,
+  res: Response,
+  { deps, body }: { deps: SessionRouteDeps; body: z.infer<typeof BODY> },
+): Promise<(trx: Transaction) => Promise<Credentials>> {
+  const { sessions, tokenAttempts } = deps;
+  const { token, link_secret: secret = '' } = body;
+  if (token !== undefined) {
+    const actor = await tokenAttempts.actorOf(token, req, res);
+    return async () => ({ actor, details: {} });
+  }
+  return async (trx) => {
+    const { actor, linkId } = await sessions.spendLink(trx, secret).catch((error: unknown) => {
+      const isRefused = error instanceof AppError && error.status === 401;
+      throw isRefused ? tokenAttempts.refuse(res, error) : error;
+    });
+    return { actor, details: { sign_in_link_id: linkId } };
   };
 }
 
@@ -156,12 +190,13 @@ interface SessionEvent {
   context: ReturnType<typeof contextOf>;
   action: 'create' | 'delete';
   id: number;
+  details?: Record<string, unknown>;
 }
 
 function writeSessionEvent(
   api: ApiContext,
   trx: Transaction,
-  { context, action, id }: SessionEvent,
+  { context, action, id, details = {} }: SessionEvent,
 ): Promise<void> {
   return api.audit(trx, {
     context,
@@ -169,6 +204,6 @@ function writeSessionEvent(
     targetType: TYPE,
     targetId: id,
     outcome: 'success',
-    details: {},
+    details,
   });
 }

@@ -1,4 +1,5 @@
 import { removeEndedSessions } from '../../db/admin/session-repository.js';
+import { removeOldSignInLinks } from '../../db/admin/sign-in-link-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
 import { removeOldChanges } from '../../db/devices/device-changes.js';
@@ -79,6 +80,7 @@ export function createPruneRecordsTask({
           age === undefined
             ? 0
             : await inBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit })),
+        signInLinks: await inBatches(signal, (limit) => removeOldSignInLinks(db.knex, limit)),
         sessions: await inBatches(signal, (limit) => removeEndedSessions(db.knex, limit)),
         pushTopics: await removeOrphanTopics(db.knex),
       };
