@@ -6,12 +6,13 @@ import { markDue as markItemsDue } from '../../src/db/assignments/marks.js';
 import type { Database } from '../../src/db/connection/database.js';
 import { expireOverdue } from '../../src/db/devices/command-repository.js';
 import {
-  announceRemoval,
   FROM_THE_OLDEST,
+  OLD_COMMANDS,
   removeOldCommands,
 } from '../../src/db/devices/command-retention.js';
 import { removeOldChanges } from '../../src/db/devices/device-changes.js';
 import { claimSetups, findUnbegunSetups } from '../../src/db/devices/device-setup-repository.js';
+import { announceRemoval } from '../../src/db/devices/removal-notices.js';
 import { unhandledReports } from '../../src/db/devices/report-repository.js';
 import { removeOldRequests } from '../../src/db/enroll/enrollment-request-repository.js';
 import {
@@ -52,7 +53,7 @@ type Sweep = (trx: Knex.Transaction, db: Database) => Promise<unknown>;
 /** What runs by the clock or at each scrape, with what it is called with. */
 export const SWEEPS: Record<string, Sweep> = {
   'commands.expire': (trx) => expireOverdue(trx, LIMIT),
-  'commands.remove_old announce': (trx) => announceRemoval(trx, 90 * DAY_MS),
+  'commands.remove_old announce': (trx) => announceRemoval(trx, OLD_COMMANDS, 90 * DAY_MS),
   'commands.remove_old remove': (trx) => {
     return removeOldCommands(trx, { age: 90 * DAY_MS, limit: LIMIT, after: FROM_THE_OLDEST });
   },

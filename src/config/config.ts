@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { parseEnv } from 'node:util';
+import { resolve } from 'node:path';
 import { z } from 'zod';
+import { ConfigError } from './config-error.js';
+import { readDotEnv, withoutEmpty } from './dot-env.js';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
@@ -28,7 +28,7 @@ import {
   workers,
 } from './values.js';
 
-export { APPLE_DEP_HOST, APPLE_PUSH_HOST, isLoopback };
+export { APPLE_DEP_HOST, APPLE_PUSH_HOST, ConfigError, isLoopback };
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export const ENROLLMENT_POLICIES = ['open', 'link', 'closed'] as const;
@@ -133,14 +133,6 @@ export interface Config {
   readonly unknownSettings: readonly UnknownSetting[];
 }
 
-/** Every problem found, one line each; the values, which may be secret, are not in them. */
-export class ConfigError extends Error {
-  constructor(readonly problems: string[]) {
-    super(['The configuration is not usable:', ...problems.map((line) => `  ${line}`)].join('\n'));
-    this.name = 'ConfigError';
-  }
-}
-
 /** One member per variable; `.env.example` documents each. */
 export const ENVIRONMENT = z.object({
   PORT: port.default(8080),
@@ -234,24 +226,6 @@ export function loadConfig(
     environment: Object.keys(environment),
   });
   return Object.freeze({ ...toConfig(parsed.data, cwd), unknownSettings: Object.freeze(unknown) });
-}
-
-/** An empty value is the same as none: `FOO=` in a file or a compose template unsets. */
-function withoutEmpty(env: Record<string, string | undefined>): Record<string, string> {
-  const entries = Object.entries(env).flatMap(([name, value]) => {
-    const text = value?.trim() ?? '';
-    return text === '' ? [] : [[name, text] as const];
-  });
-  return Object.fromEntries(entries);
-}
-
-function readDotEnv(cwd: string): Record<string, string | undefined> {
-  try {
-    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new ConfigError([`.env: cannot be read (${(error as Error).message})`]);
-  }
 }
 
 function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'> {

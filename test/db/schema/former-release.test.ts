@@ -81,6 +81,16 @@ function withFailing(name: string): string {
   return directoryWith({ ...Object.fromEntries(ours), [`${name}.js`]: bad });
 }
 
+/** What migrations since then have added to tables of the former release, by design. */
+const ADDED: Record<string, string[]> = { change_topics: ['{"topic":"sessions","version":0}'] };
+
+function withAdded(before: Record<string, string[]>): Record<string, string[]> {
+  const added = Object.entries(ADDED).map(([table, rows]) => {
+    return [table, [...(before[table] ?? []), ...rows].sort()] as const;
+  });
+  return { ...before, ...Object.fromEntries(added) };
+}
+
 describe('the database of the former release', () => {
   it('is brought to the schema of this one, and every row stays as it was', async () => {
     const former = await columns();
@@ -91,7 +101,7 @@ describe('the database of the former release', () => {
     expect(pending.length).toBeGreaterThan(0);
     expect(await migrate(test.db, { logger })).toEqual(OURS.slice(applied.length));
     expect(await schemaLines()).toEqual(WANTED);
-    expect(await rowsOf(former)).toEqual(before);
+    expect(await rowsOf(former)).toEqual(withAdded(before));
   });
 
   it('keeps what processes of the former release read and write during the upgrade', async () => {
