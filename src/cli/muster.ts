@@ -61,6 +61,19 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     const { addHealthCommand } = await import('./health.js');
     addHealthCommand(program, { readConfig: loadConfig, write: writeLine, finish });
   },
+  backup: async (program) => {
+    const { addBackupCommand } = await import('./backup/backup.js');
+    const { withBackup } = await import('./open-database.js');
+    addBackupCommand(program, withBackup, { musterVersion: version });
+  },
+  restore: async (program) => {
+    const { addRestoreCommand } = await import('./backup/restore.js');
+    const { askHidden } = await import('./password.js');
+    const { openForRestore } = await import('./open-database.js');
+    const { stdin } = process;
+    const ask = stdin.isTTY ? askHidden : undefined;
+    addRestoreCommand(program, openForRestore, { stdin, ask, write: writeLine });
+  },
   token: async (program) => {
     const { addTokenCommands } = await import('./token.js');
     const { withMigrated } = await import('./open-database.js');

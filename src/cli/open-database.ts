@@ -7,14 +7,18 @@ import { createLogger } from '../logger.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { openDatabase, openSecrets } from '../server/main.js';
+import type { OpenBackupIo } from './backup/backup.js';
+import type { RestoreIo } from './backup/restore.js';
 import type { WithDatabase } from './keys.js';
 import type { LinkIo } from './link.js';
 import type { OpenPushCert } from './push-cert/push-cert-services.js';
 
 /** Opens the running server's database, or starts the embedded one for this command. */
-export async function withDatabase(work: (db: Database) => Promise<void>): Promise<void> {
+export async function withDatabase(
+  work: (db: Database) => Promise<void>,
+  logger = createLogger('warn'),
+): Promise<void> {
   const config = loadConfig();
-  const logger = createLogger('warn');
   const { db, close } = await openDatabase(config, logger, { mode: 'use' });
   try {
     await work(db);
@@ -29,8 +33,19 @@ export const withKeys: WithDatabase = (work) => {
   return withDatabase((db) => work({ config, db, logger }));
 };
 
+/** As `withKeys`, with nothing on standard output, where a backup may go. */
+export const withBackup: OpenBackupIo = (work) => {
+  const [config, logger] = [loadConfig(), createLogger('warn', process.stderr)];
+  return withDatabase((db) => work({ config, db, logger }), logger);
+};
+
+/** The configuration now, and the database once it is needed. */
+export function openForRestore(): Pick<RestoreIo, 'config' | 'logger' | 'withDatabase'> {
+  return { config: loadConfig(), logger: createLogger('warn'), withDatabase };
+}
+
 /** As `withDatabase`, with the schema up to date. */
-export function withMigrated(work: Parameters<typeof withDatabase>[0]): Promise<void> {
+export function withMigrated(work: (db: Database) => Promise<void>): Promise<void> {
   return withDatabase(async (db) => {
     await migrate(db, { logger: createLogger('warn') });
     await work(db);

@@ -48,6 +48,11 @@ export function isDestructive(requestType: string): boolean {
   return DESTRUCTIVE.has(requestType);
 }
 
+/** All of those, by their request types. */
+export function destructiveTypes(): string[] {
+  return [...DESTRUCTIVE];
+}
+
 /** Apple's commands; with a device, whether each may be queued for it and why not. */
 export function commandTypes(device?: DeviceTarget): CommandType[] {
   return requestTypes().map((requestType, index) => ({

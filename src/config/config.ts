@@ -6,6 +6,8 @@ import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
   auditRetention,
+  backupCount,
+  backupInterval,
   countPerMinute,
   databaseUrl,
   deviceCount,
@@ -18,6 +20,7 @@ import {
   networks,
   onOff,
   origins,
+  passphrase,
   port,
   serviceHost,
   serviceUrl,
@@ -124,6 +127,14 @@ export interface Config {
   readonly sessionIdle: number;
   /** Milliseconds after which it ends in any case. */
   readonly sessionMax: number;
+  /** Where the server writes backups; undefined: nowhere. */
+  readonly backupDir: string | undefined;
+  /** Milliseconds between two backups; undefined: only on request. */
+  readonly backupEvery: number | undefined;
+  /** How many backups stay in `backupDir`. */
+  readonly backupKeep: number;
+  /** Encrypts backups; undefined: they are not encrypted. */
+  readonly backupPassphrase: string | undefined;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -179,6 +190,10 @@ export const ENVIRONMENT = z.object({
   AUDIT_RETENTION: auditRetention,
   SESSION_IDLE: sessionTime('8h'),
   SESSION_MAX: sessionTime('7d'),
+  BACKUP_DIR: z.string().optional(),
+  BACKUP_EVERY: backupInterval,
+  BACKUP_KEEP: backupCount.default(7),
+  BACKUP_PASSPHRASE: passphrase.optional(),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -265,6 +280,10 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     auditRetention: env.AUDIT_RETENTION,
     sessionIdle: env.SESSION_IDLE,
     sessionMax: env.SESSION_MAX,
+    backupDir: env.BACKUP_DIR === undefined ? undefined : resolve(cwd, env.BACKUP_DIR),
+    backupEvery: env.BACKUP_EVERY,
+    backupKeep: env.BACKUP_KEEP,
+    backupPassphrase: env.BACKUP_PASSPHRASE,
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

@@ -13,6 +13,7 @@ export function crossProblems(env: Record<string, string>): string[] {
     pairProblems,
     tlsProblems,
     oidcProblems,
+    backupProblems,
     roleProblems,
     labProblems,
   ];
@@ -53,6 +54,12 @@ function oidcProblems(env: Record<string, string>): string[] {
   const missing = names.filter((name) => env[name] === undefined);
   if (missing.length === 0 || missing.length === names.length) return [];
   return missing.map((name) => `${name}: must be set too (${names.join(', ')} belong together)`);
+}
+
+/** Backups by the clock need a place. */
+function backupProblems({ BACKUP_EVERY: every, BACKUP_DIR: directory }: Record<string, string>) {
+  if (every === undefined || every === 'off' || directory !== undefined) return [];
+  return ['BACKUP_DIR: must be set too (the directory that BACKUP_EVERY writes to)'];
 }
 
 /** Processes with separate roles need a database that all of them can reach. */

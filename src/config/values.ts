@@ -82,6 +82,26 @@ export const syncInterval = z
   )
   .transform(durationOf);
 
+/** Short ones are for trials. */
+export const backupInterval = z
+  .string()
+  .default('off')
+  .refine(
+    (text) => text === 'off' || (durationOf(text) ?? 0) >= 60_000,
+    'must be off, or a time of at least one minute like 6h or 1d',
+  )
+  .transform(durationOf);
+
+export const backupCount = z
+  .string()
+  .regex(/^[1-9]\d{0,3}$/, 'must be a number from 1 to 9999')
+  .transform(Number);
+
+export const SHORTEST_PASSPHRASE = 12;
+export const passphrase = z
+  .string()
+  .min(SHORTEST_PASSPHRASE, `must have ${SHORTEST_PASSPHRASE} characters or more`);
+
 /** How long something may last before it is reported. */
 export function limit(standard: string) {
   return z

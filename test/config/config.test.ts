@@ -102,6 +102,8 @@ describe('a bad environment', () => {
       'must be a time from 5 minutes to 90 days, like 30m, 8h or 7d',
     ]),
     ['SESSION_MAX', 'never', 'must be a time from 5 minutes to 90 days, like 30m, 8h or 7d'],
+    ['BACKUP_KEEP', '0', 'must be a number from 1 to 9999'],
+    ['BACKUP_PASSPHRASE', 'eleven char', 'must have 12 characters or more'],
     ['LOG_LEVEL', 'loud', 'must be one of trace, debug, info, warn, error, fatal, silent'],
   ])('is refused: %s=%s', (name, value, problem) => {
     expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
@@ -128,6 +130,16 @@ describe('a bad environment', () => {
       'WORKERS: must not be set with ROLE=worker, which answers no devices',
     ]);
     expect(problems({ ROLE: 'worker', WORKERS: '1', DATABASE_URL })).toEqual([]);
+  });
+
+  it('is refused: backups by the clock without a directory for them', () => {
+    expect(problems({ BACKUP_EVERY: '1d' })).toEqual([
+      'BACKUP_DIR: must be set too (the directory that BACKUP_EVERY writes to)',
+    ]);
+    expect(problems({ BACKUP_EVERY: 'off' })).toEqual([]);
+    expect(problems({ BACKUP_EVERY: '30s', BACKUP_DIR: 'x' })).toEqual([
+      'BACKUP_EVERY: must be off, or a time of at least one minute like 6h or 1d',
+    ]);
   });
 
   it('takes as many workers as there are cores', () => {
@@ -212,6 +224,10 @@ describe('an empty environment', () => {
       auditRetention: undefined,
       sessionIdle: 8 * 3_600_000,
       sessionMax: 7 * 86_400_000,
+      backupDir: undefined,
+      backupEvery: undefined,
+      backupKeep: 7,
+      backupPassphrase: undefined,
       keyExport: true,
       corsOrigins: [],
       role: 'all',
@@ -276,6 +292,10 @@ describe('a good environment', () => {
         AUDIT_RETENTION: '730d',
         SESSION_IDLE: '30m',
         SESSION_MAX: '1d',
+        BACKUP_DIR: 'backups',
+        BACKUP_EVERY: '1d',
+        BACKUP_KEEP: '30',
+        BACKUP_PASSPHRASE: 'correct horse battery',
         KEY_EXPORT: 'off',
         CORS_ORIGINS: 'https://a.test, http://localhost:5173',
         ROLE: 'web',
@@ -329,6 +349,10 @@ describe('a good environment', () => {
       auditRetention: 730 * 86_400_000,
       sessionIdle: 30 * 60_000,
       sessionMax: 86_400_000,
+      backupDir: join(cwd, 'backups'),
+      backupEvery: 86_400_000,
+      backupKeep: 30,
+      backupPassphrase: 'correct horse battery',
       keyExport: false,
       corsOrigins: ['https://a.test', 'http://localhost:5173'],
       role: 'web',

@@ -17,7 +17,7 @@ export interface NewJob {
  * further attempts, so the flag `keyed` has to show that it had one. Jobs of the schedule, which the
  * library adds itself, always have a key.
  */
-const IS_SUPERSEDED = `(
+export const IS_SUPERSEDED = `(
   key is null
   and (coalesce(flags @> '{"keyed": true}', false) or payload::text like '{"_cron":%'))`;
 

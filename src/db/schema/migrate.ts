@@ -43,6 +43,11 @@ async function requireSupportedServer(db: Database): Promise<void> {
   requireSupportedVersion(Number(shown.rows[0]?.server_version_num));
 }
 
+/** The names of this program's own migrations, in their order. */
+export function knownMigrations(): string[] {
+  return new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();
+}
+
 /** Reads only: a database never migrated has everything pending. */
 export async function migrationStatus(
   db: Database,
@@ -136,11 +141,45 @@ async function prepare(db: Database, source: DirectoryMigrationSource): Promise<
 export async function migrate(db: Database, options: MigrationOptions): Promise<string[]> {
   const { logger, directory = MIGRATIONS_DIRECTORY } = options;
   const source = sourceOf(directory, logger);
+  return await underLock(db, logger, async () => await migrateLocked(db, source, logger));
+}
+
+async function migrateLocked(
+  db: Database,
+  source: DirectoryMigrationSource,
+  logger: Logger,
+): Promise<string[]> {
+  await prepare(db, source);
+  const applied = await runPending(db, source, logger);
+  await migrateJobs(db, logger);
+  return applied;
+}
+
+/** The schema while this process alone may change it. */
+export interface LockedSchema {
+  /** Applies the pending migrations: all, or those of these names. */
+  migrate(names?: readonly string[]): Promise<string[]>;
+  /** Reverts all migrations, which leaves nothing of Muster in the database. */
+  clear(): Promise<void>;
+}
+
+/** Runs `work` while no other process can migrate, and so no server can start. */
+export async function withLockedSchema<T>(
+  db: Database,
+  logger: Logger,
+  work: (schema: LockedSchema) => Promise<T>,
+): Promise<T> {
+  const source = sourceOf(MIGRATIONS_DIRECTORY, logger);
   return await underLock(db, logger, async () => {
-    await prepare(db, source);
-    const applied = await runPending(db, source, logger);
-    await migrateJobs(db, logger);
-    return applied;
+    return await work({
+      migrate: (names) => {
+        const wanted = names === undefined ? source : source.only([...names]);
+        return migrateLocked(db, wanted, logger);
+      },
+      clear: async () => {
+        await revert(db, source, { all: true });
+      },
+    });
   });
 }
 
@@ -149,7 +188,8 @@ async function runPending(
   source: DirectoryMigrationSource,
   logger: Logger,
 ): Promise<string[]> {
-  const { applied: before, pending } = await migrationStatus(db, source.directory);
+  const { applied: before, pending: all } = await migrationStatus(db, source.directory);
+  const pending = all.filter((name) => source.names().includes(name));
   const applied: string[] = [];
   let firstBatch: number | undefined;
   for (const group of source.groups(pending)) {
@@ -172,10 +212,19 @@ export async function rollback(
   const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
   const source = sourceOf(directory, logger);
   return await underLock(db, logger, async () => {
-    await prepare(db, source);
-    const undone = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];
-    for (const name of undone[1]) logger.info({ migration: name }, 'migration reverted');
-    if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
-    return undone[1];
+    const names = await revert(db, source, { all });
+    for (const name of names) logger.info({ migration: name }, 'migration reverted');
+    return names;
   });
+}
+
+async function revert(
+  db: Database,
+  source: DirectoryMigrationSource,
+  { all }: { all: boolean },
+): Promise<string[]> {
+  await prepare(db, source);
+  const [, names] = (await db.knex.migrate.rollback(config(source), all)) as [number, string[]];
+  if ((await recordedMigrations(db)).length === 0) await dropJobs(db);
+  return names;
 }

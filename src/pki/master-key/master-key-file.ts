@@ -48,9 +48,14 @@ export function findKeyFile(file: string, logger: Logger): Buffer | undefined {
 
 /** Writes a new key atomically. False when another process of the same directory was faster. */
 export function makeKeyFile(file: string): boolean {
+  return storeKeyFile(file, randomBytes(KEY_BYTES));
+}
+
+/** Writes this key atomically; false where there is a file already. */
+export function storeKeyFile(file: string, key: Buffer): boolean {
   mkdirSync(dirname(file), { recursive: true });
   const draft = `${file}.${randomUUID()}`;
-  const text = `${randomBytes(KEY_BYTES).toString('base64')}\n`;
+  const text = `${key.toString('base64')}\n`;
   writeFileSync(draft, text, { mode: 0o600, flag: 'wx', flush: true });
   try {
     return linkNew(draft, file);

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { pipeline, Transform } from 'node:stream';
+import { createGzip } from 'node:zlib';
+import { sealChunks } from '../crypto/secrets/chunked-cipher.js';
+import type { Snapshot, TableCopy } from '../db/backup/snapshot.js';
+import { type BackupHeader, headerDigest } from './backup-header.js';
+import { FRAME, FrameWriter } from './frames.js';
+import type { About, Manifest, TableTotals } from './manifest.js';
+
+/** How far a backup is. */
+export interface BackupProgress {
+  tablesDone: number;
+  tablesTotal: number;
+  /** Of the tables done. */
+  rows: number;
+  /** Of the rows so far, before they are compressed. */
+  bytes: number;
+}
+
+export interface BackupContent {
+  header: BackupHeader;
+  about: About;
+  snapshot: Snapshot;
+  /** To be part of it; only of an encrypted one. */
+  masterKey?: Buffer | undefined;
+  onProgress?: ((progress: BackupProgress) => void) | undefined;
+}
+
+// The fastest level: a higher one takes three times as long and saves a tenth.
+const GZIP = { level: 1, chunkSize: 64 * 1024 };
+
+/** The bytes of a backup, read from the snapshot as fast as they are taken. */
+export async function* backupStream(content: BackupContent): AsyncGenerator<Buffer> {
+  const { header } = content;
+  yield header.line;
+  const frames = backupFrames(content);
+  if (header.key === undefined) yield* frames;
+  else yield* sealChunks(frames, { key: header.key, associated: headerDigest(header) });
+}
+
+async function* backupFrames(content: BackupContent): AsyncGenerator<Buffer> {
+  const { header, about, snapshot, masterKey, onProgress = () => undefined } = content;
+  const writer = new FrameWriter(header.line);
+  yield writer.json(FRAME.about, about);
+  const tables: Manifest['tables'] = [];
+  const done = { tablesDone: 0, tablesTotal: snapshot.tables.length, rows: 0, bytes: 0 };
+  for (const table of snapshot.tables) {
+    const { name, columns } = table;
+    yield writer.json(FRAME.table, { name, columns });
+    const totals = yield* tableRows(table, { snapshot, writer }, (bytes) =>
+      onProgress({ ...done, bytes: done.bytes + bytes }),
+    );
+    yield writer.json(FRAME.tableEnd, totals);
+    tables.push({ name, columns, ...totals });
+    done.tablesDone += 1;
+    done.rows += totals.rows;
+    done.bytes += totals.bytes;
+  }
+  if (masterKey !== undefined) yield writer.frame(FRAME.masterKey, masterKey);
+  const manifest: Manifest = { ...about, tables, sequences: await snapshot.sequences() };
+  yield writer.json(FRAME.manifest, manifest);
+  yield writer.end();
+  onProgress(done);
+}
+
+async function* tableRows(
+  table: TableCopy,
+  { snapshot, writer }: { snapshot: Snapshot; writer: FrameWriter },
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer, TableTotals> {
+  const { stream, countRows } = snapshot.copyOut(table);
+  const measure = new Measure();
+  const gzip = createGzip(GZIP);
+  // A failure destroys all of them, so that the loop ends with it.
+  pipeline(stream, measure, gzip, () => undefined);
+  for await (const chunk of gzip as AsyncIterable<Buffer>) {
+    yield writer.frame(FRAME.rows, chunk);
+    onBytes(measure.bytes);
+  }
+  return { rows: await countRows(), bytes: measure.bytes, sha256: measure.sha256() };
+}
+
+/** Passes bytes on, counts them and computes their digest. */
+export class Measure extends Transform {
+  readonly #digest = createHash('sha256');
+  bytes = 0;
+
+  override _transform(chunk: Buffer, _encoding: string, done: (e: null, c: Buffer) => void): void {
+    this.#digest.update(chunk);
+    this.bytes += chunk.length;
+    done(null, chunk);
+  }
+
+  /** To be called once, at the end. */
+  sha256(): string {
+    return this.#digest.digest('hex');
+  }
+}

@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+import { openBackup, type ReadProgress } from '../../backup/read-backup.js';
+import { type Restored, restoreBackup, verifyBackup } from '../../backup/restore-backup.js';
+import { restoredKey } from '../../backup/restored-key.js';
+import type { Config } from '../../config/config.js';
+import type { Database } from '../../db/connection/database.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { knownMigrations } from '../../db/schema/migrate.js';
+import { writeAudit } from '../../events/audit.js';
+import type { Logger } from '../../logger.js';
+import { cliContext } from '../audit-cli.js';
+import type { Ask } from '../password.js';
+import type { WriteLine } from '../table.js';
+import { paced, secondsSince, sizeText } from './backup-text.js';
+import { passphraseOf } from './passphrase.js';
+
+export interface RestoreIo {
+  config: Pick<Config, 'dataDir' | 'masterKey' | 'backupPassphrase'>;
+  logger: Logger;
+  /** Opened after the backup was checked, since that makes an embedded database. */
+  withDatabase(work: (db: Database) => Promise<void>): Promise<void>;
+  stdin: AsyncIterable<Buffer | string>;
+  ask: Ask | undefined;
+  write: WriteLine;
+}
+
+export interface RestoreArgs {
+  passphraseFile?: string | undefined;
+  keepQueue?: boolean | undefined;
+}
+
+export async function restoreCommand(
+  io: RestoreIo,
+  file: string,
+  { passphraseFile, keepQueue = false }: RestoreArgs,
+): Promise<void> {
+  const { config, logger, stdin, ask, write } = io;
+  const { dataDir, masterKey: configured, backupPassphrase } = config;
+  const source = { file: passphraseFile, configured: backupPassphrase, stdin, ask };
+  const started = performance.now();
+  const backup = await openBackup(file, () => passphraseOf(file, source));
+  const migrations = knownMigrations();
+  const onProgress = progressLines('checking', write);
+  const read = await verifyBackup(backup, { migrations, onProgress });
+  const { manifest } = read;
+  const key = restoredKey(read, { dataDir, configured, logger });
+  const { created_at, muster_version, tables } = manifest;
+  const of = `made ${created_at} by Muster ${muster_version}, PostgreSQL ${manifest.postgres_version}`;
+  write(`${file} is whole: ${of}, ${tables.length} tables, ${sizeText(backup.size)}`);
+  await io.withDatabase(async (db) => {
+    const restored = await restoreBackup({
+      ...{ db, logger, backup, manifest, keepsQueue: keepQueue },
+      onProgress: progressLines('loading', write),
+      onLoaded: async (trx, result) => {
+        await auditRestore(trx, { created_at, muster_version, ...countsOf(result) });
+        key.store();
+      },
+    }).catch((error: unknown) => {
+      key.remove();
+      throw error;
+    });
+    write(`restored ${restored.tables} tables, ${restored.rows} rows, in ${secondsSince(started)}`);
+    for (const line of stoppedLines(restored)) write(line);
+  });
+  if (key.file !== undefined) write(`The master key of the backup is in ${key.file}.`);
+}
+
+function progressLines(verb: string, write: WriteLine): (progress: ReadProgress) => void {
+  const say = paced(write);
+  return ({ table, bytesRead, size }) => {
+    const percent = Math.floor((100 * Math.min(bytesRead, size)) / Math.max(1, size));
+    say(() => `${verb} ${table}: ${percent} % of ${sizeText(size)}`);
+  };
+}
+
+function countsOf({ tables, rows, stopped }: Restored): Record<string, unknown> {
+  return { tables, rows, ...stopped };
+}
+
+function auditRestore(trx: Transaction, details: Record<string, unknown>): Promise<void> {
+  return writeAudit(trx, {
+    ...{ context: cliContext(), action: 'backups.restore', targetType: 'backups' },
+    ...{ targetId: null, outcome: 'success', details },
+  });
+}
+
+function stoppedLines({ stopped }: Restored): string[] {
+  if (stopped === undefined) return ['Pending commands and jobs go on, as --keep-queue asks.'];
+  const { commands, batches, jobs } = stopped;
+  if (commands + batches + jobs === 0) return [];
+  return [
+    'Not done any more, since devices may have changed after the backup: ' +
+      `${commands} pending commands that erase, lock or remove, ${batches} batches of such, ` +
+      `${jobs} jobs that disown or lock at Apple.`,
+  ];
+}
+
+/** `muster restore`. */
+export function addRestoreCommand(
+  program: Command,
+  open: () => Pick<RestoreIo, 'config' | 'logger' | 'withDatabase'>,
+  rest: Pick<RestoreIo, 'stdin' | 'ask' | 'write'>,
+): void {
+  program
+    .command('restore <file>')
+    .description('load a backup into an empty database; the server must be stopped')
+    .option('--passphrase-file <file>', 'of an encrypted backup (or BACKUP_PASSPHRASE)')
+    .option('--keep-queue', 'leave pending commands that erase, lock or remove in the queue')
+    .action((file: string, args: RestoreArgs) =>
+      restoreCommand({ ...open(), ...rest }, file, args),
+    );
+}
