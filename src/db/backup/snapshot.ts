@@ -31,6 +31,8 @@ export interface SequenceValue {
   last_value: number;
 }
 
+const READ_AHEAD_BYTES = 256 * 1024;
+
 const TABLES = `
 select c.relname as name,
   array_agg(a.attname::text order by a.attnum) filter (where a.attgenerated = '') as columns
@@ -110,7 +112,9 @@ export class Snapshot {
   copyOut({ name, columns }: TableCopy): RowsOut {
     const list = columns.map(quoted).join(', ');
     const what = name === JOBS.name ? `(${SELECT_JOBS})` : `public.${quoted(name)} (${list})`;
-    const stream = this.#client.query(copyTo(`copy ${what} to stdout`));
+    const stream = this.#client.query(
+      copyTo(`copy ${what} to stdout`, { highWaterMark: READ_AHEAD_BYTES }),
+    );
     return {
       stream,
       countRows: async () => {
