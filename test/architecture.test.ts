@@ -51,7 +51,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['db/enroll', 'db/push', 'db/admin'],
   ],
   push: ['crypto', 'protocol', 'pki', 'jobs', 'db/connection', 'db/push', 'db/processes'],
-  metrics: ['http', 'pki', 'db/connection', 'db/admin', 'db/dep'],
+  metrics: ['http', 'pki', 'db/connection', 'db/admin', 'db/backup', 'db/dep'],
   mdm: [
     ...['http', 'crypto', 'protocol', 'pki', 'commands', 'db/connection', 'db/device-path'],
     ...['db/devices', 'db/enroll'],
@@ -77,8 +77,8 @@ const MAY_IMPORT: Record<string, string[]> = {
     ...['db/pki'],
   ],
   backup: [
-    ...['crypto', 'commands', 'pki', 'dep', 'db/connection', 'db/schema', 'db/backup'],
-    ...['db/processes'],
+    ...['crypto', 'commands', 'pki', 'dep', 'events', 'jobs', 'db/connection', 'db/schema'],
+    ...['db/backup', 'db/processes'],
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
   diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
@@ -104,6 +104,7 @@ const MAY_IMPORT: Record<string, string[]> = {
       'dep',
       'jobs',
       'batches',
+      'backup',
       'enroll',
       'groups',
       'diagnosis',

@@ -44,6 +44,7 @@ import {
 import { type GroupPreviewDeps, groupPreviewRoutes } from './devices/group-preview.js';
 import { type ProfileActionDeps, profileActionRoutes } from './profiles/profile-actions.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
+import { type BackupRouteDeps, backupRoutes } from './server/backups.js';
 import { type ConfigurationDeps, configurationRoutes } from './server/configuration.js';
 import { type DocsDeps, docsRoutes } from './server/docs.js';
 import { type DoctorRouteDeps, doctorRoutes } from './server/doctor.js';
@@ -80,6 +81,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   DepSyncDeps &
   PushCertificateDeps &
   JobRouteDeps &
+  BackupRouteDeps &
   RolloutActionDeps &
   SessionRouteDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
@@ -126,6 +128,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...depFunnelRoutes(deps),
     ...depSyncRoutes(deps),
     ...jobRoutes(deps),
+    ...backupRoutes(deps),
     ...rolloutRoutes(deps),
     ...sessionRoutes(deps),
   ];

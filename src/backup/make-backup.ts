@@ -19,7 +19,9 @@ export interface BackupRequest {
   /** Encrypts the backup. */
   passphrase: string | undefined;
   /** The key of this server, where it is at hand. */
-  masterKey: Buffer | undefined;
+  masterKey?: Buffer | undefined;
+  /** Its name, of a server that runs with it. */
+  masterKeyId?: string | undefined;
   /** Puts the master key into the backup, which then has to be encrypted. */
   withMasterKey?: boolean | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
@@ -82,14 +84,16 @@ async function describe(request: BackupRequest, snapshot: Snapshot): Promise<Abo
 }
 
 async function describeKey(
-  { db, masterKey }: BackupRequest,
+  { db, masterKey, masterKeyId: id }: BackupRequest,
   snapshot: Snapshot,
 ): Promise<About['master_key']> {
   const check = await snapshot.masterKeyCheck();
   if (check === undefined) return null;
-  const box = masterKey && new SecretBox(masterKey);
-  if (box !== undefined && !opensMasterKeyCheck(box, check)) throw await wrongMasterKey(db, box);
-  return { id: box ? masterKeyId(box) : null, check: check.toString('base64') };
+  const sealed = { id: id ?? null, check: check.toString('base64') };
+  if (masterKey === undefined) return sealed;
+  const box = new SecretBox(masterKey);
+  if (!opensMasterKeyCheck(box, check)) throw await wrongMasterKey(db, box);
+  return { ...sealed, id: masterKeyId(box) };
 }
 
 function requireKey(masterKey: Buffer | undefined, { master_key }: About): Buffer {

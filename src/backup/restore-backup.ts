@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { destructiveTypes } from '../commands/command-types.js';
 import { type StoppedWork, stopDangerousWork } from '../db/backup/pending-work.js';
 import { analyze, inRestoreTransaction } from '../db/backup/restore-transaction.js';
@@ -21,16 +20,13 @@ export interface VerifyOptions {
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
 
-/** Reads all of a backup. AppError 400 naming what is damaged; 409 if it is of a newer Muster. */
+/** Checks every byte of a backup. AppError 400 naming what is damaged; 409 if it is of a newer Muster. */
 export async function verifyBackup(
   backup: OpenBackup,
   { migrations, onProgress }: VerifyOptions,
 ): Promise<ReadBackup> {
   return await readBackup(backup, {
     onAbout: (about) => refuseNewer(about, migrations),
-    onTable: async (_table, rows) => {
-      await finished(rows.resume());
-    },
     onProgress,
   });
 }

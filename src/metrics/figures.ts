@@ -27,6 +27,8 @@ export interface Figures extends FleetPart {
   processes: RoleCount[];
   credentials: CredentialDays[];
   dep: DepFigure[];
+  /** Seconds; undefined before the first. */
+  backupAge: { seconds: number | undefined };
 }
 
 /** Returns a function that sets the gauges; gauges of absent figures are absent too. */
@@ -143,6 +145,14 @@ const OWN_FAMILIES: Family<Figures>[] = [
     help: '1: Apple accepts the token of the account; 0: see its status and status_advice.',
     labelNames: ['account'],
     samples: ({ dep = [] }) => dep.map(({ account, isOk }) => [{ account }, isOk ? 1 : 0]),
+  },
+  {
+    name: 'muster_backup_age_seconds',
+    help:
+      'Since the newest good backup was begun; absent before the first. Alert above two intervals of ' +
+      'BACKUP_EVERY.',
+    labelNames: [],
+    samples: ({ backupAge }) => (backupAge?.seconds === undefined ? [] : [[{}, backupAge.seconds]]),
   },
   {
     name: 'muster_credential_days_left',

@@ -7,6 +7,7 @@ import {
   pendingCommands,
   processCounts,
 } from '../db/admin/metrics-repository.js';
+import { backupAge } from '../db/backup/backup-repository.js';
 import type { Database } from '../db/connection/database.js';
 import { poolUse } from '../db/connection/health.js';
 import { depFigures } from '../db/dep/dep-device-funnel.js';
@@ -82,6 +83,7 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
     dep: () => depFigures(db),
+    backupAge: async () => ({ seconds: await backupAge(db.knex) }),
     // The slow ones come last.
     commands: () => pendingCommands(db),
     fleet: () => readFleet(db),

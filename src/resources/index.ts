@@ -47,6 +47,7 @@ import { type ProfileSecretServices, profileSecrets } from './profiles/profile-s
 import { profileVersions } from './profiles/profile-versions.js';
 import { profiles } from './profiles/profiles.js';
 import { auditEvents } from './server/audit-events.js';
+import { backups } from './server/backups.js';
 import { type JobServices, jobs } from './server/jobs.js';
 import type { SealingServices } from './server/return-to-service.js';
 import type { ScepServices } from './server/scep-configuration.js';
@@ -76,6 +77,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   assignments,
   auditEvents,
   availableOsUpdates,
+  backups,
   managedApplications,
   installedProvisioningProfiles,
   localUsers,

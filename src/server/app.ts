@@ -6,6 +6,7 @@ import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routes.js';
 import { Brakes } from '../assignments/brakes.js';
 import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
+import type { Backups } from '../backup/server/backups.js';
 import type { DeviceActions } from '../commands/device-actions.js';
 import type { Config } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
@@ -111,6 +112,7 @@ export interface AppDeps {
   oneOffProfiles: OneOffProfiles;
   services: ReturnType<typeof createResourceServices>;
   metrics: Metrics;
+  backups: Backups;
   push: PushService;
   /** Only with LAB=on. */
   lab: Lab | undefined;
@@ -208,6 +210,7 @@ function adminApi(deps: AppDeps, api: ApiContext): Router {
       servesTls: deps.tlsChain().length > 0,
     }),
     requestTypes: requestTypes(),
+    backups: deps.backups,
     onAuthoritiesChange: () => trust.reload().then(() => deps.authorities.reload()),
   });
   router.use(...adminMiddleware(deps, mountOpenOperations(routes)));

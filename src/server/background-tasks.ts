@@ -1,4 +1,7 @@
 import { createRolloutTask } from '../assignments/rollouts/rollout-task.js';
+import { createBackupScheduleTask } from '../backup/server/backup-schedule.js';
+import { createBackupTask, type WriteBackup } from '../backup/server/backup-task.js';
+import type { BackupSettings, Backups } from '../backup/server/backups.js';
 import type { DepServices } from '../dep/dep-services.js';
 import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
@@ -11,7 +14,10 @@ import { createRearmTask } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
 import type { DeviceSetups } from '../setup-assistant/device-setups.js';
 
-export interface BackgroundTaskDeps extends TaskDeps {
+export interface BackgroundTaskDeps extends Omit<TaskDeps, 'config'> {
+  config: TaskDeps['config'] & BackupSettings;
+  backups: Backups;
+  writeBackup: WriteBackup;
   renewals: IdentityRenewals;
   setups: DeviceSetups;
   rules: LoadedRules;
@@ -20,7 +26,8 @@ export interface BackgroundTaskDeps extends TaskDeps {
 
 /** Every task of the job queue. */
 export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
-  const { db, logger, renewals, setups, rules, dep } = deps;
+  const { db, logger, renewals, setups, rules, dep, backups, writeBackup } = deps;
+  const settings = deps.config;
   return [
     ...createTasks(deps),
     createRearmTask({ db, logger }),
@@ -29,6 +36,8 @@ export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
     createEvaluateTask({ db, logger, rules }),
     ...createGroupTasks({ db, logger }),
     createRolloutTask({ db, logger }),
+    createBackupTask({ db, logger, settings, writeBackup }),
+    createBackupScheduleTask({ db, logger, settings, backups }),
     ...dep.tasks,
   ] as Task[];
 }

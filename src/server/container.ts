@@ -1,5 +1,6 @@
 import type { Express } from 'express';
 import { version } from '../../package.json';
+import { Backups } from '../backup/server/backups.js';
 import { BatchExpansion } from '../batches/batch-expansion.js';
 import { BatchWorker } from '../batches/batch-worker.js';
 import { DeviceActions } from '../commands/device-actions.js';
@@ -31,12 +32,13 @@ import {
 } from '../pki/authority/authorities.js';
 import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { FileVaultKey } from '../pki/credentials/filevault-key.js';
-import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
+import { masterKeyId, refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { rearmTopics } from '../push/rearm-task.js';
+import { backupInThread } from '../threads/backup-in-thread.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
 import { type AppDeps, createApp } from './app.js';
@@ -205,6 +207,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
         caCertificates: () => [authorities.current.certificate.der],
       }),
   });
+  const backups = new Backups(config, jobs);
   const deviceHandler =
     role === 'worker' ? workerHandler : createDeviceHandler(services, metrics.countMessage);
   const app = createApp({
@@ -230,6 +233,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     challenges,
     renewals,
     dep,
+    backups,
     profileSigner: () => currentSigner(tlsCertificates),
     tlsChain: () => shownChain(tlsCertificates),
     factoryCas: new FactoryCaTrust([...readFactoryCas(config), ...(lab?.factoryCas ?? [])]),
@@ -248,7 +252,12 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     push,
     tasks: createBackgroundTasks({
       ...{ db, logger, queue, config, tlsFile },
-      ...{ renewals, setups, rules, dep },
+      ...{ renewals, setups, rules, dep, backups },
+      writeBackup: backupInThread({
+        address: db.address,
+        masterKeyId: masterKeyId(box),
+        musterVersion: version,
+      }),
     }),
     workers: [
       new MarkWorker({ db, logger, rules }),

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
@@ -6,6 +7,7 @@ import type { BackupProgress } from '../../backup/backup-stream.js';
 import { makeBackup } from '../../backup/make-backup.js';
 import { findMasterKey } from '../../backup/restored-key.js';
 import type { Config } from '../../config/config.js';
+import { insertMadeBackup, type MadeBackup } from '../../db/backup/backup-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { writeAudit } from '../../events/audit.js';
@@ -39,6 +41,7 @@ export async function backupCommand(io: BackupIo, file: string, args: BackupArgs
   const source = { file: passphraseFile, configured: backupPassphrase, ...io.passphrase };
   const passphrase = await newPassphrase(source);
   const started = performance.now();
+  const startedAt = new Date();
   const progress = { last: { tablesDone: 0, tablesTotal: 0, rows: 0, bytes: 0 } as BackupProgress };
   const say = paced(write);
   const size = await makeBackup(
@@ -53,18 +56,38 @@ export async function backupCommand(io: BackupIo, file: string, args: BackupArgs
     (bytes) => (file === '-' ? writeTo(io.stdout, bytes) : writeBackupFile(file, bytes)),
   );
   const { tablesDone, rows } = progress.last;
-  const details = { file, tables: tablesDone, rows, bytes: size };
-  await inTransaction(db, (trx) =>
-    writeAudit(trx, {
-      ...{ context: cliContext(), action: 'backups.create', targetType: 'backups' },
-      ...{ targetId: null, outcome: 'success', details },
-    }),
-  );
-  const how = passphrase === undefined ? 'not encrypted' : 'encrypted';
+  const isEncrypted = passphrase !== undefined;
+  const made = { file: pathOf(file), tables: tablesDone, rows, bytes: size };
+  await record(db, { made, isEncrypted, startedAt });
+  const how = isEncrypted ? 'encrypted' : 'not encrypted';
   const what = `${tablesDone} tables, ${rows} rows, ${sizeText(size)}, ${how}`;
   write(`${file === '-' ? 'standard output' : file}: ${what}, in ${secondsSince(started)}`);
   if (withMasterKey === true) return;
   write('The master key is not in it: keep a copy of it elsewhere.');
+}
+
+function pathOf(file: string): string {
+  return file === '-' ? file : resolve(file);
+}
+
+/** So that the server knows the age of its newest backup. */
+async function record(
+  db: Database,
+  { made, isEncrypted, startedAt }: { made: MadeBackup; isEncrypted: boolean; startedAt: Date },
+): Promise<void> {
+  await inTransaction(db, async (trx) => {
+    const context = cliContext();
+    const backup = {
+      source: 'command' as const,
+      is_encrypted: isEncrypted,
+      created_by: context.actor.name,
+    };
+    const targetId = await insertMadeBackup(trx, { ...backup, ...made, startedAt });
+    await writeAudit(trx, {
+      ...{ context, action: 'backups.create', targetType: 'backups' },
+      ...{ targetId, outcome: 'success', details: { ...made } },
+    });
+  });
 }
 
 async function writeTo(

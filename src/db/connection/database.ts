@@ -24,10 +24,15 @@ export interface Database {
   lists: ListConnections;
   /** A separate connection, not yet connected. The caller ends it. */
   createClient(): pg.Client;
+  /** How another thread connects to it. */
+  address: DatabaseAddress;
   /** False behind a transaction-mode pooler, where a prepared statement may meet another backend. */
   namedStatements: boolean;
   close(): Promise<void>;
 }
+
+/** Either of them. */
+export type DatabaseAddress = Pick<DatabaseOptions, 'connectionString' | 'connection'>;
 
 /** The most connections of each pool. */
 export interface PoolSizes {
@@ -85,6 +90,11 @@ const TYPES: pg.CustomTypesConfig = {
 
 function asksForPooler(connectionString: string | undefined): boolean {
   return connectionString !== undefined && /[?&]pgbouncer=true(&|$)/.test(connectionString);
+}
+
+function addressIn({ connectionString, connection }: DatabaseOptions): DatabaseAddress {
+  if (connectionString !== undefined) return { connectionString };
+  return connection === undefined ? {} : { connection };
 }
 
 function target(options: DatabaseOptions): pg.ClientConfig {
@@ -187,6 +197,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
     background,
     lists,
     createClient: () => new pg.Client(client),
+    address: addressIn(options),
     namedStatements,
     close: () => {
       closing ??= close();

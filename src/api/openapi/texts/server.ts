@@ -99,6 +99,22 @@ export const SERVER_TEXTS = {
     ip_address: 'Where it signed in from.',
     is_current: 'Whether this request came by it.',
   },
+  backups: {
+    state:
+      'Whether it waits, runs, is whole or failed; `deleted`: its file gave way to newer ones.',
+    source: 'Who asked for it: a `request`, the `schedule`, or `muster backup` (`command`).',
+    file: 'Its path on the machine that made it; `-`: standard output.',
+    is_encrypted: 'Whether a passphrase is needed to restore it.',
+    created_by: 'Name of the token; `system`: BACKUP_EVERY; `cli`: `muster backup`.',
+    tables_done: 'Tables that are written.',
+    tables_total: 'Tables that it has in all.',
+    row_count: 'Rows that it has.',
+    bytes: 'While it runs, of the rows so far; then of the file.',
+    error: 'Why it failed.',
+    created_at: 'When it was requested.',
+    started_at: 'When it was begun; what has changed since then is not in it.',
+    finished_at: 'When it was whole, or failed.',
+  },
   jobs: {
     task: 'What it does.',
     status: 'Whether it waits, runs, failed or is dead.',

@@ -1,0 +1,44 @@
+import type { Backups } from '../../backup/server/backups.js';
+import type { ApiContext } from '../../jsonapi/handler.js';
+import { action } from '../action.js';
+import type { ApiRoute } from '../api-route.js';
+
+export interface BackupRouteDeps {
+  api: ApiContext;
+  backups: Backups;
+}
+
+const TYPE = 'backups';
+
+/** A backup on request; the server also makes them by BACKUP_EVERY. */
+export function backupRoutes({ api, backups }: BackupRouteDeps): ApiRoute[] {
+  const make = action(api, {
+    method: 'POST',
+    path: `/${TYPE}`,
+    isBesideList: true,
+    operationId: 'makeBackup',
+    tag: TYPE,
+    role: 'admin',
+    summary: 'Make a backup now',
+    description:
+      'Writes a backup into BACKUP_DIR in the background; its progress shows on the resource ' +
+      '(`state`, `tables_done`, `bytes`, then `finished_at` or `error`). It is encrypted if ' +
+      'BACKUP_PASSPHRASE is set, and never contains the master key. 409 `conflict` without ' +
+      'BACKUP_DIR, and while another backup is under way.',
+    answer: { status: 202, description: 'The backup, which is going to be made.', shows: TYPE },
+    audit: { action: `${TYPE}.create`, targetType: TYPE, refusals: [] },
+    run: async (trx, { context: { actor } }) => {
+      const { id, file } = await backups.request(trx, {
+        source: 'request',
+        createdBy: actor.name,
+      });
+      return {
+        ids: id,
+        targetId: id,
+        details: { file },
+        location: `${api.basePath}/${TYPE}/${id}`,
+      };
+    },
+  });
+  return [make];
+}

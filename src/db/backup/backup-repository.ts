@@ -1,0 +1,181 @@
+import type { Knex } from 'knex';
+import type { Database } from '../connection/database.js';
+import type { Transaction } from '../connection/unit-of-work.js';
+
+export type BackupSource = 'request' | 'schedule' | 'command';
+
+export interface NewBackup {
+  source: BackupSource;
+  is_encrypted: boolean;
+  created_by: string;
+}
+
+/** What a backup came to. */
+export interface MadeBackup {
+  file: string;
+  tables: number;
+  rows: number;
+  bytes: number;
+}
+
+const LOCK = 'lock table backups in share row exclusive mode';
+
+// Two that begin in one second would have one name.
+const INSERT = `
+with moment as (
+  select greatest(date_trunc('second', clock_timestamp()),
+    (select date_trunc('second', max(created_at)) + interval '1 second' from backups)) as at
+)
+insert into backups (source, is_encrypted, created_by, created_at, file)
+select :source, :is_encrypted, :created_by, at,
+  :prefix || 'muster-' || to_char(at at time zone 'UTC', 'YYYYMMDD"T"HH24MISS"Z"') || '.backup'
+from moment
+where not exists (select from backups where state in ('waiting', 'running'))
+returning id, file`;
+
+/** Adds a backup whose file begins with `prefix`; undefined while another one is under way. */
+export async function insertBackup(
+  trx: Transaction,
+  backup: NewBackup & { prefix: string },
+): Promise<{ id: number; file: string } | undefined> {
+  await trx.raw(LOCK);
+  const { rows } = await trx.raw<{ rows: { id: number; file: string }[] }>(INSERT, { ...backup });
+  return rows[0];
+}
+
+/** Adds one that was made by `muster backup`. Returns its id. */
+export async function insertMadeBackup(
+  trx: Transaction,
+  backup: NewBackup & MadeBackup & { startedAt: Date },
+): Promise<number> {
+  const { tables, rows, startedAt, ...values } = backup;
+  const [row] = await trx('backups')
+    .insert({
+      ...values,
+      state: 'finished',
+      tables_done: tables,
+      tables_total: tables,
+      row_count: rows,
+      created_at: startedAt,
+      started_at: startedAt,
+      finished_at: trx.fn.now(),
+    })
+    .returning<{ id: number }[]>('id');
+  return row?.id ?? 0;
+}
+
+export interface StartedBackup {
+  file: string;
+  /** A process has begun it before, and ended. */
+  isRepeated: boolean;
+}
+
+/** Makes it the backup that runs; undefined when it is over. */
+export async function startBackup(
+  { background }: Database,
+  id: number,
+): Promise<StartedBackup | undefined> {
+  const { rows } = await background.query<{ file: string; former: string }>(
+    `with former as (select id, state from backups where id = $1 for update)
+     update backups b set state = 'running', started_at = now(), tables_done = 0, bytes = 0
+     from former f where b.id = f.id and f.state in ('waiting', 'running')
+     returning b.file, f.state as former`,
+    [id],
+  );
+  const [row] = rows;
+  return row && { file: row.file, isRepeated: row.former === 'running' };
+}
+
+export async function storeBackupProgress(
+  { background }: Database,
+  id: number,
+  { tablesDone, tablesTotal, bytes }: { tablesDone: number; tablesTotal: number; bytes: number },
+): Promise<void> {
+  await background.query(
+    `update backups set tables_done = $2, tables_total = $3, bytes = $4
+     where id = $1 and state = 'running'`,
+    [id, tablesDone, tablesTotal, bytes],
+  );
+}
+
+export async function finishBackup(
+  { background }: Database,
+  id: number,
+  { tables, rows, bytes }: Omit<MadeBackup, 'file'>,
+): Promise<void> {
+  await background.query(
+    `update backups set state = 'finished', tables_done = $2, tables_total = $2, row_count = $3,
+       bytes = $4, error = null, finished_at = now() where id = $1`,
+    [id, tables, rows, bytes],
+  );
+}
+
+export async function failBackup(
+  { background }: Database,
+  id: number,
+  error: string,
+): Promise<void> {
+  await background.query(
+    `update backups set state = 'failed', error = $2, finished_at = now()
+     where id = $1 and state in ('waiting', 'running')`,
+    [id, error],
+  );
+}
+
+const ABANDONED = `
+update backups b set state = 'failed', finished_at = now(),
+  error = 'the processes that made it ended in the middle of it'
+where state in ('waiting', 'running') and not exists (
+  select from jobs j where j.key = ? || b.id and j.status <> 'dead')
+returning id`;
+
+/** Ends those under way that no job makes any more. `keyPrefix`: of the keys of their jobs. */
+export async function failAbandoned(trx: Transaction, keyPrefix: string): Promise<number[]> {
+  await trx.raw(LOCK);
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(ABANDONED, [keyPrefix]);
+  return rows.map(({ id }) => id);
+}
+
+const IS_DUE = `
+select not exists (
+  select from backups where state in ('waiting', 'running')
+    or (state in ('finished', 'deleted') and finished_at > now() - :every * interval '1 ms')
+    or (state = 'failed' and finished_at > now() - least(:every, :retry) * interval '1 ms')
+) as is_due`;
+
+/** Whether the last good one is older than `every`, and no other failed within `retry`; milliseconds. */
+export async function isBackupDue(
+  trx: Transaction,
+  times: { every: number; retry: number },
+): Promise<boolean> {
+  const { rows } = await trx.raw<{ rows: { is_due: boolean }[] }>(IS_DUE, times);
+  return rows[0]?.is_due === true;
+}
+
+/** Notes that the files of these names, in any case, are gone. */
+export async function markBackupsDeleted(
+  { background }: Database,
+  files: readonly string[],
+): Promise<void> {
+  if (files.length === 0) return;
+  await background.query(
+    `update backups set state = 'deleted' where state = 'finished' and file = any($1)`,
+    [[...files]],
+  );
+}
+
+/** Removes records of those that failed or whose files were deleted, a year after. */
+export async function removeOldBackups({ background }: Database): Promise<void> {
+  await background.query(
+    `delete from backups where state in ('failed', 'deleted') and finished_at < now() - interval '1 year'`,
+  );
+}
+
+/** Seconds since the newest good backup was begun; undefined without one. */
+export async function backupAge(knex: Knex): Promise<number | undefined> {
+  const { rows } = await knex.raw<{ rows: { age: number | null }[] }>(
+    `select extract(epoch from now() - max(started_at))::float8 as age
+     from backups where state in ('finished', 'deleted')`,
+  );
+  return rows[0]?.age ?? undefined;
+}
