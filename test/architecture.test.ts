@@ -82,7 +82,16 @@ const MAY_IMPORT: Record<string, string[]> = {
   ],
   groups: ['jsonapi', 'jobs', 'db/connection', 'db/groups'],
   diagnosis: ['jobs', 'db/connection', 'db/diagnosis'],
-  doctor: ['crypto', 'pki', 'cluster', 'db/connection', 'db/doctor', 'db/pki', 'db/schema'],
+  doctor: [
+    'crypto',
+    'pki',
+    'cluster',
+    'db/connection',
+    'db/backup',
+    'db/doctor',
+    'db/pki',
+    'db/schema',
+  ],
   batches: [
     ...['crypto', 'protocol', 'commands', 'assignments', 'jobs'],
     ...['db/connection', 'db/batches', 'db/devices'],

@@ -93,9 +93,13 @@ function parseLine(line: Buffer): z.infer<typeof HEADER> {
     if (format.success) return { format: format.data.format, encryption: null };
     return HEADER.parse(json);
   } catch (cause) {
-    const message = 'its first line is damaged: use another copy of this backup';
-    throw new AppError('bad_request', 400, message, { cause });
+    throw damaged(cause);
   }
+}
+
+function damaged(cause: unknown): AppError {
+  const message = 'its first line is damaged: use another copy of this backup';
+  return new AppError('bad_request', 400, message, { cause });
 }
 
 /** What the chunks of a stream are bound to. */
@@ -116,9 +120,12 @@ interface Derivation {
 
 function deriveKey(passphrase: string, { n: N, r, p, salt }: Derivation): Promise<Buffer> {
   const text = Buffer.from(passphrase.normalize('NFKC'), 'utf8');
-  return new Promise((resolve, reject) => {
+  return new Promise<Buffer>((resolve, reject) => {
     scrypt(text, salt, KEY_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, key) =>
       error === null ? resolve(key) : reject(error),
     );
+  }).catch((error: unknown) => {
+    // Not every number within the limits is a cost.
+    throw damaged(error);
   });
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { destructiveTypes } from '../commands/command-types.js';
-import { type StoppedWork, stopDangerousWork } from '../db/backup/pending-work.js';
+import { endSignIns, type StoppedWork, stopDangerousWork } from '../db/backup/pending-work.js';
 import { analyze, inRestoreTransaction } from '../db/backup/restore-transaction.js';
 import { inspectTarget } from '../db/backup/target.js';
 import type { Database } from '../db/connection/database.js';
@@ -134,6 +134,7 @@ async function load(request: RestoreRequest): Promise<Restored> {
     });
     if (done.tables !== tables.length) throw changedSince(backup);
     await loader.finish(sequences);
+    await endSignIns(client, tables);
     const stopped = keepsQueue ? undefined : await stopDangerousWork(client, DANGEROUS);
     const restored = { ...done, stopped };
     await onLoaded(trx, restored);

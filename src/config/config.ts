@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
 import { readDotEnv, withoutEmpty } from './dot-env.js';
+import { type OidcConfig, oidcOf } from './oidc.js';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
 import {
@@ -39,15 +40,6 @@ export const REPLACEMENTS = ['allow', 'hold'] as const;
 export const ACCOUNT_ENROLLMENTS = ['off', 'byod', 'adde'] as const;
 export const USER_AUTHENTICATIONS = ['refuse', 'empty-digest'] as const;
 export const ROLES = ['all', 'web', 'worker'] as const;
-
-/** The OpenID Connect provider of the organization. */
-export interface OidcConfig {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
-  /** The claim that holds the Managed Apple Account. */
-  readonly accountClaim: string;
-}
 
 /** The configuration of the server. Paths are absolute; `publicUrl` does not end in a slash. */
 export interface Config {
@@ -300,11 +292,4 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     credentialsPerMinute: env.CREDENTIALS_PER_MINUTE,
     logLevel: env.LOG_LEVEL,
   };
-}
-
-function oidcOf(env: Environment): OidcConfig | undefined {
-  const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret } = env;
-  if (issuer === undefined || clientId === undefined || clientSecret === undefined)
-    return undefined;
-  return Object.freeze({ issuer, clientId, clientSecret, accountClaim: env.OIDC_ACCOUNT_CLAIM });
 }

@@ -1,4 +1,5 @@
 import type { Check } from './check.js';
+import { backupsCheck } from './checks/backups.js';
 import { databaseClockCheck, publicClockCheck } from './checks/clock.js';
 import { credentialsCheck } from './checks/credentials.js';
 import { bloatCheck, databaseCheck, databaseSettingsCheck } from './checks/database.js';
@@ -31,4 +32,5 @@ export const CHECKS: readonly Check[] = [
   credentialsCheck,
   pushServiceCheck,
   jobsCheck,
+  backupsCheck,
 ];

@@ -4,7 +4,6 @@ import { version } from '../../package.json';
 import { mountOpenOperations, mountRoutes } from '../api/api-route.js';
 import { DEP_BASE, depTokenRoutes } from '../api/dep/dep-token.js';
 import { adminRoutes } from '../api/routes.js';
-import { Brakes } from '../assignments/brakes.js';
 import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
 import type { Backups } from '../backup/server/backups.js';
 import type { DeviceActions } from '../commands/device-actions.js';
@@ -13,7 +12,6 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { isOutage } from '../db/connection/outage.js';
 import { toAppError } from '../db/connection/sqlstate.js';
-import { ResourceStore } from '../db/store/resource-store.js';
 import type { DepServices } from '../dep/dep-services.js';
 import { Diagnoses } from '../diagnosis/diagnoses.js';
 import { createDiscoveryRouter } from '../enroll/account/discovery.js';
@@ -26,7 +24,6 @@ import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createEnrollRouter } from '../enroll/router.js';
 import type { ProfileSigner } from '../enroll/send-profile.js';
 import type { EnrollServices } from '../enroll/services.js';
-import { auditOfCreated, writeAudit } from '../events/audit.js';
 import { GroupPreviews } from '../groups/group-preview.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
@@ -44,7 +41,7 @@ import { apiSecurityHeaders, pageSecurityHeaders } from '../http/requests/securi
 import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import type { DeviceHandler } from '../http/server/server.js';
 import type { ApiContext } from '../jsonapi/handler.js';
-import { buildApiContext, createJsonApiRouter } from '../jsonapi/router.js';
+import { createJsonApiRouter } from '../jsonapi/router.js';
 import type { Lab } from '../lab-mode/lab-mode.js';
 import type { Logger } from '../logger.js';
 import { createMdmRouter } from '../mdm/handler.js';
@@ -68,10 +65,10 @@ import { ProfileImport } from '../profiles/profile-import.js';
 import { ProfileRebuild } from '../profiles/profile-rebuild.js';
 import { requestTypes } from '../protocol/apple/command-schema.js';
 import type { PushService } from '../push/push-service.js';
-import { DEFINITIONS } from '../resources/index.js';
 import { createScepRouter } from '../scep/router.js';
 import type { ThreadPool } from '../threads/thread-pool.js';
 import { profileThreads } from '../threads/thread-uses.js';
+import { createApiContext } from './api-context.js';
 import type { Authentication } from './authentication.js';
 import { createServerDoctor } from './doctor.js';
 import { healthRouter } from './health-checks.js';
@@ -127,13 +124,6 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
     profileImport: new ProfileImport({ box, anchors: () => trust.anchors, checkInThread }),
     profileRebuild: new ProfileRebuild({ box, sign, ...rebuildThreads }),
   };
-}
-
-function createApiContext({ db, box, services, config }: AppDeps): ApiContext {
-  const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
-  const audit = { audit: writeAudit, auditPart: auditOfCreated };
-  const effectCheck = new Brakes(config);
-  return buildApiContext({ definitions: DEFINITIONS, store, services, effectCheck, ...audit });
 }
 
 /**

@@ -32,7 +32,7 @@ import {
 } from '../pki/authority/authorities.js';
 import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { FileVaultKey } from '../pki/credentials/filevault-key.js';
-import { masterKeyId, refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
+import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
@@ -179,15 +179,9 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     userAuthenticate: config.userAuthenticate,
   };
   const challenges = new EnrollmentChallenges({ box });
-  const renewals = new IdentityRenewals({
-    db,
-    box,
-    queue,
-    challenges,
-    publicUrl,
-    caCertificates: () => [authorities.current.certificate.der],
-    sign,
-  });
+  const caCertificates = () => [authorities.current.certificate.der];
+  const issuing = { db, box, queue, challenges, publicUrl, caCertificates, sign };
+  const renewals = new IdentityRenewals(issuing);
   const dep = createDepServices({
     db,
     box,
@@ -204,7 +198,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
         db,
         publicUrl,
         tlsChain: () => shownChain(tlsCertificates),
-        caCertificates: () => [authorities.current.certificate.der],
+        caCertificates,
       }),
   });
   const backups = new Backups(config, jobs);
@@ -253,11 +247,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tasks: createBackgroundTasks({
       ...{ db, logger, queue, config, tlsFile },
       ...{ renewals, setups, rules, dep, backups },
-      writeBackup: backupInThread({
-        address: db.address,
-        masterKeyId: masterKeyId(box),
-        musterVersion: version,
-      }),
+      writeBackup: backupInThread(db, box),
     }),
     workers: [
       new MarkWorker({ db, logger, rules }),

@@ -1,29 +1,26 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { version as musterVersion } from '../../package.json';
 import type { WriteBackup } from '../backup/server/backup-task.js';
-import type { DatabaseAddress } from '../db/connection/database.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { masterKeyId } from '../pki/master-key/master-key.js';
 import type { BackupThreadInput, FromBackupThread } from './backup-thread.js';
 import { readError } from './thread-values.js';
-
-export interface BackupThreadDeps {
-  address: DatabaseAddress;
-  masterKeyId: string;
-  musterVersion: string;
-}
 
 const MEMORY = { maxOldGenerationSizeMb: 256 };
 
 /** Writes backups in a thread of their own. Ends it when the signal is aborted. */
-export function backupInThread({
-  address,
-  masterKeyId,
-  musterVersion,
-}: BackupThreadDeps): WriteBackup {
+export function backupInThread(
+  { address }: Pick<Database, 'address'>,
+  box: SecretBox,
+): WriteBackup {
+  const about = { address, masterKeyId: masterKeyId(box), musterVersion };
   return ({ file, passphrase }, { signal, onProgress }) =>
     new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      const input: BackupThreadInput = { address, file, passphrase, masterKeyId, musterVersion };
+      const input: BackupThreadInput = { ...about, file, passphrase };
       const worker = startWorker({ workerData: input, resourceLimits: MEMORY });
       const stop = () => void worker.terminate();
       signal.addEventListener('abort', stop, { once: true });

@@ -41,7 +41,11 @@ describe('muster token', () => {
       expect.stringMatching(/^mst_[\w-]{43}$/),
       expect.stringMatching(/^id \d+, role viewer, expires never; not shown again$/),
     ]);
-    expect(await actorOf(output[0])).toEqual({ name: 'ci', role: 'viewer' });
+    expect(await actorOf(output[0])).toEqual({
+      name: 'ci',
+      role: 'viewer',
+      tokenId: expect.any(Number),
+    });
   });
 
   it.each([

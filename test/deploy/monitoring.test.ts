@@ -44,8 +44,8 @@ const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 
 /** Added by Prometheus. */
 const OWN_LABELS = ['job', 'instance'];
-/** Without a row here: a DEP account, a refused push certificate. */
-const WITHOUT_SAMPLES = /^muster_(dep_|push_topic_blocked)/;
+/** Without a row here: a DEP account, a refused push certificate, a backup. */
+const WITHOUT_SAMPLES = /^muster_(dep_|push_topic_blocked|backup_)/;
 
 let app: TestApp;
 let text: string;

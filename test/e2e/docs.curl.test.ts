@@ -41,6 +41,11 @@ const WALK_THROUGHS: WalkThrough[] = [
   },
   { page: 'docs/automated-enrollment.md', verify: verifyAutomatedEnrollment },
   {
+    page: 'docs/backup.md',
+    env: { BACKUP_DIR: temporaryDirectory() },
+    shows: ['not encrypted, in', '"state": "finished"', 'moving.backup is whole', 'restored '],
+  },
+  {
     page: 'docs/batches.md',
     shows: [
       '"matched": 3',

@@ -60,6 +60,7 @@ describe('metrics', () => {
     const ours = [...families].filter(([name]) => name.startsWith('muster_'));
     const kinds = ours.map(([name, { type }]) => `${name} ${type}`);
     expect(kinds.sort((a, b) => (a < b ? -1 : 1))).toEqual([
+      'muster_backup_age_seconds gauge',
       'muster_build_info gauge',
       'muster_commands_oldest_age_seconds gauge',
       'muster_commands_pending gauge',

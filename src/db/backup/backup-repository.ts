@@ -139,8 +139,8 @@ export async function failAbandoned(trx: Transaction, keyPrefix: string): Promis
 const IS_DUE = `
 select not exists (
   select from backups where state in ('waiting', 'running')
-    or (state in ('finished', 'deleted') and finished_at > now() - :every * interval '1 ms')
-    or (state = 'failed' and finished_at > now() - least(:every, :retry) * interval '1 ms')
+    or (state in ('finished', 'deleted') and finished_at > now() - :every::float8 * interval '1 ms')
+    or (state = 'failed' and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
 ) as is_due`;
 
 /** Whether the last good one is older than `every`, and no other failed within `retry`; milliseconds. */
@@ -178,4 +178,20 @@ export async function backupAge(knex: Knex): Promise<number | undefined> {
      from backups where state in ('finished', 'deleted')`,
   );
   return rows[0]?.age ?? undefined;
+}
+
+export interface BackupFacts {
+  /** Seconds since the newest good one was begun; undefined without one. */
+  age: number | undefined;
+  /** Why the last one failed; undefined if it did not. */
+  failure: string | undefined;
+}
+
+export async function backupFacts(knex: Knex): Promise<BackupFacts> {
+  const last = await knex('backups')
+    .whereIn('state', ['finished', 'failed', 'deleted'])
+    .orderBy('finished_at', 'desc')
+    .first<{ state: string; error: string | null } | undefined>('state', 'error');
+  const failure = last?.state === 'failed' ? (last.error ?? 'no reason was kept') : undefined;
+  return { age: await backupAge(knex), failure };
 }

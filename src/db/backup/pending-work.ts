@@ -44,6 +44,22 @@ update dep_devices set activation_lock_result = null,
   last_error_at = now()
 where activation_lock_result = 'requested'`;
 
+/** Who was signed in then may not be allowed to any more, and a link is meant to be used once. */
+const END_SIGN_INS: [table: string, text: string][] = [
+  ['sessions', 'delete from sessions'],
+  ['sign_in_links', 'delete from sign_in_links where used_at is null'],
+];
+
+/** Signs everybody out; API tokens stay. A backup of an older Muster has no such tables. */
+export async function endSignIns(
+  client: pg.ClientBase,
+  tables: readonly { name: string }[],
+): Promise<void> {
+  for (const [table, text] of END_SIGN_INS) {
+    if (tables.some(({ name }) => name === table)) await client.query(text);
+  }
+}
+
 /** Stops it in the transaction of the restore, with triggers, which count and mark what has changed. */
 export async function stopDangerousWork(
   client: pg.ClientBase,

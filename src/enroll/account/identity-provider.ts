@@ -1,5 +1,5 @@
 import type { Configuration } from 'openid-client';
-import type { OidcConfig } from '../../config/config.js';
+import type { OidcConfig } from '../../config/oidc.js';
 import { AppError } from '../../errors.js';
 import { requireAccountName } from './admission.js';
 import { invalidResponse, providerFailure, providerUnavailable } from './provider-failures.js';

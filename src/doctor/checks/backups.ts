@@ -1,0 +1,53 @@
+import { backupFacts } from '../../db/backup/backup-repository.js';
+import type { Check } from '../check.js';
+import { error, type Found, ok, warning } from '../finding.js';
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+/** Without BACKUP_EVERY. */
+const OLD_SECONDS = 7 * DAY;
+
+const WHY = 'What is not in a backup is lost with the disk: devices would have to enroll again.';
+const CURE =
+  'Set BACKUP_DIR and BACKUP_EVERY and restart, or run: muster backup FILE (docs/backup.md)';
+
+/** How old the newest good backup is, and whether the last one failed. */
+export const backupsCheck: Check = {
+  name: 'backups',
+  needs: 'schema',
+  run: async ({ db, config }) => {
+    const { age, failure } = await backupFacts(db.knex);
+    const { backupEvery, databaseUrl } = config;
+    if (failure !== undefined) {
+      const what = `The last backup failed: ${failure}.`;
+      const cure =
+        "Remove the cause, then run: muster api POST /backups, muster api GET '/backups?sort=-id'";
+      return [error('backup_failed', { what, why: WHY, cure })];
+    }
+    if (age === undefined && databaseUrl !== undefined) {
+      const what =
+        'Muster has made no backup: the external database must be backed up by other means.';
+      return [ok('backups', what)];
+    }
+    if (age === undefined)
+      return [warning('backup_missing', { what: 'There is no backup.', why: WHY, cure: CURE })];
+    return [ageFinding(age, backupEvery)];
+  },
+};
+
+function ageFinding(age: number, every: number | undefined): Found {
+  const limit = every === undefined ? OLD_SECONDS : (2 * every) / 1000 + HOUR;
+  const what = `The newest backup is ${ageText(age)} old.`;
+  if (age <= limit) return ok('backups', what);
+  const cure =
+    every === undefined
+      ? CURE
+      : "See why none was made since: muster api GET '/backups?sort=-id'; a process with ROLE=all or worker makes them";
+  return warning('backup_old', { what, why: WHY, cure });
+}
+
+function ageText(seconds: number): string {
+  if (seconds < 2 * HOUR) return `${Math.round(seconds / 60)} minutes`;
+  if (seconds < 2 * DAY) return `${Math.round(seconds / HOUR)} hours`;
+  return `${Math.round(seconds / DAY)} days`;
+}

@@ -1,0 +1,24 @@
+import { type BrakeLimits, Brakes } from '../assignments/brakes.js';
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { Database } from '../db/connection/database.js';
+import { ResourceStore } from '../db/store/resource-store.js';
+import { auditOfCreated, writeAudit } from '../events/audit.js';
+import type { ApiContext } from '../jsonapi/handler.js';
+import { buildApiContext } from '../jsonapi/router.js';
+import { DEFINITIONS } from '../resources/index.js';
+import type { createResourceServices } from './resource-services.js';
+
+export interface ApiContextDeps {
+  config: BrakeLimits;
+  db: Database;
+  box: SecretBox;
+  services: ReturnType<typeof createResourceServices>;
+}
+
+/** The engine of /api/v1 with every resource. */
+export function createApiContext({ db, box, services, config }: ApiContextDeps): ApiContext {
+  const store = new ResourceStore(db, box.deriveKey('idempotency keys'));
+  const audit = { audit: writeAudit, auditPart: auditOfCreated };
+  const effectCheck = new Brakes(config);
+  return buildApiContext({ definitions: DEFINITIONS, store, services, effectCheck, ...audit });
+}

@@ -1,0 +1,138 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackupScheduleTask } from '../../../src/backup/server/backup-schedule.js';
+import { Backups } from '../../../src/backup/server/backups.js';
+import { deleteOldBackups } from '../../../src/backup/server/kept-backups.js';
+import { createJobQueue } from '../../../src/jobs/job-queue.js';
+import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { runTask } from '../../jobs/tasks/run-task.js';
+import { verify } from '../backup-files.js';
+
+const directory = temporaryDirectory();
+let app: TestApp;
+
+beforeAll(async () => {
+  app = await startApp({ env: { BACKUP_DIR: directory } });
+});
+afterAll(async () => {
+  await app.stop();
+  removeTemporaryDirectories();
+});
+
+async function untilOver(id: number, of = app) {
+  for (let attempt = 0; attempt < 300; attempt += 1) {
+    const { body } = await adminApi(of).get(`/backups/${id}`);
+    const { state } = body.data.attributes;
+    if (state !== 'waiting' && state !== 'running') return body.data.attributes;
+    await sleep(100);
+  }
+  throw new Error('the backup is never over');
+}
+
+describe('POST /backups', () => {
+  it('makes a backup that can be restored, and shows how far it is', async () => {
+    const answer = await adminApi(app).post('/backups');
+    expect(answer.status).toBe(202);
+    const { id, attributes } = answer.body.data;
+    expect(answer.headers.location).toBe(`/api/v1/backups/${id}`);
+    expect(attributes).toMatchObject({ state: 'waiting', source: 'request', is_encrypted: false });
+    const again = await adminApi(app).post('/backups');
+    expect([again.status, again.body.errors[0].detail]).toEqual([
+      409,
+      'a backup is under way already',
+    ]);
+    const over = await untilOver(id);
+    expect(over).toMatchObject({ state: 'finished', error: null });
+    expect(over.tables_done).toBe(over.tables_total);
+    expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([over.file]);
+    const { manifest } = await verify(over.file);
+    expect(manifest.tables).toHaveLength(over.tables_total);
+    expect(manifest.tables.reduce((sum, { rows }) => sum + rows, 0)).toBe(over.row_count);
+    const audited = await app.db.knex('audit_events').where({ action: 'backups.create' });
+    expect(audited).toMatchObject([{ target_id: String(id), details: { file: over.file } }]);
+  });
+
+  it('says why one failed', async () => {
+    const file = join(temporaryDirectory(), 'file');
+    writeFileSync(file, '');
+    const other = await startApp({ env: { BACKUP_DIR: join(file, 'backups') } });
+    try {
+      const { id } = (await adminApi(other).post('/backups')).body.data;
+      const over = await untilOver(id, other);
+      expect(over.state).toBe('failed');
+      expect(over.error).toContain(`${join(file, 'backups')} (BACKUP_DIR) cannot be made: ENOTDIR`);
+      expect((await adminApi(other).post('/backups')).status).toBe(202);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('without BACKUP_DIR', () => {
+  it('a backup is refused with the setting that is missing', async () => {
+    const other = await startApp({ isSweeping: false });
+    try {
+      const { status, body } = await adminApi(other).post('/backups');
+      expect([status, body.errors[0].code]).toEqual([409, 'conflict']);
+      expect(body.errors[0].detail).toContain('BACKUP_DIR');
+      expect((await adminApi(other).get('/backups')).body.meta.total).toBe(0);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('BACKUP_EVERY', () => {
+  it('requests a backup when the newest good one is older, once', async () => {
+    const other = await startApp({ isSweeping: false });
+    try {
+      const { db } = other;
+      const settings = {
+        backupDir: '/backups',
+        backupEvery: 3_600_000,
+        backupKeep: 7,
+        backupPassphrase: undefined,
+      };
+      const backups = new Backups(settings, createJobQueue());
+      const { logger } = capturingLogger();
+      const task = createBackupScheduleTask({ db, logger, backups, settings });
+      const run = () => runTask(task);
+      await run();
+      await run();
+      const rows = await db.knex('backups').select('state', 'source', 'created_by');
+      expect(rows).toEqual([{ state: 'waiting', source: 'schedule', created_by: 'system' }]);
+      const finish = (hours: number) =>
+        db.knex('backups').update({
+          state: 'finished',
+          finished_at: db.knex.raw(`now() - interval '${hours} hours'`),
+        });
+      await finish(0.9);
+      await run();
+      expect(await db.knex('backups').pluck('state')).toEqual(['finished']);
+      await finish(1.1);
+      await run();
+      expect((await db.knex('backups').pluck('state')).sort()).toEqual(['finished', 'waiting']);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('old backups', () => {
+  it('are deleted but for the newest, and nothing else is', async () => {
+    const place = temporaryDirectory();
+    const names = [1, 2, 3].map((day) => `muster-2026010${day}T000000Z.backup`);
+    for (const name of [...names, 'mine.backup', 'muster-old.backup'])
+      writeFileSync(join(place, name), '');
+    expect(await deleteOldBackups(place, 2)).toEqual([join(place, names[0] as string)]);
+    expect(readdirSync(place).sort()).toEqual(
+      ['mine.backup', names[1], names[2], 'muster-old.backup'].sort(),
+    );
+  });
+});
