@@ -1,7 +1,8 @@
 import { Oid } from '../../src/crypto/asn1/oids.js';
 import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { findCertificatePath, isValidAt } from '../../src/crypto/x509/certificate-path.js';
-import { MdmSignature, SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
+import { MdmSignature } from '../../src/protocol/mdm/mdm-signature.js';
+import { SignerCache } from '../../src/protocol/mdm/signer-cache.js';
 import { type Identity, makeAuthority, makeIdentities } from './identities.js';
 
 /** As large as the report of a DeviceInformation. */

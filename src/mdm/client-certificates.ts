@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls';
 import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
 import type { ProxyTrust } from '../http/requests/trust-proxy.js';
 import type { TrustSubject } from '../pki/trust/trust.js';
-import type { SignerCache } from '../protocol/mdm/mdm-signature.js';
+import type { SignerCache } from '../protocol/mdm/signer-cache.js';
 import {
   invalidClientCertificate,
   readClientCertificateHeader,

@@ -5,8 +5,8 @@ import { AppError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { requireStarted } from '../pki/authority/authority.js';
 import type { Trust } from '../pki/trust/trust.js';
-import type { IssuerTrust } from '../protocol/mdm/mdm-signature.js';
-import { MdmSignature, type SignerCache } from '../protocol/mdm/mdm-signature.js';
+import { MdmSignature } from '../protocol/mdm/mdm-signature.js';
+import type { IssuerTrust, SignerCache } from '../protocol/mdm/signer-cache.js';
 import type { ClientCertificate, FindClientCertificate } from './client-certificates.js';
 
 /** The device identity certificate behind the request. */
@@ -52,7 +52,7 @@ export function identify(credential: Credential, body: Buffer, deps: IdentityDep
   const signer = credential instanceof MdmSignature ? credential.verify(body) : credential;
   const issuerTrust = requireTrusted(signer, deps);
   if (issuerTrust.isExpired) deps.onExpired?.(signer.certificate);
-  const { notBefore, notAfter } = signer.certificate;
+  const { notBefore, notAfter } = signer.validity ?? signer.certificate;
   const signedAt = credential instanceof MdmSignature ? credential.signingTime : undefined;
   return { ...issuerTrust, fingerprint: signer.fingerprint, notBefore, notAfter, signedAt };
 }

@@ -15,7 +15,7 @@ import { createProxyTrust } from '../http/requests/trust-proxy.js';
 import type { Logger } from '../logger.js';
 import { createClientCertificates } from '../mdm/client-certificates.js';
 import { createExpiryWarner } from '../mdm/identity.js';
-import { SignerCache } from '../protocol/mdm/mdm-signature.js';
+import { SignerCache } from '../protocol/mdm/signer-cache.js';
 
 /** How devices show who they are. */
 export function identitySources(config: Config, logger: Logger) {

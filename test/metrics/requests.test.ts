@@ -15,7 +15,7 @@ import type { MdmServices } from '../../src/mdm/services.js';
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.js';
 import { FileVaultKey } from '../../src/pki/credentials/filevault-key.js';
 import { createTrust } from '../../src/pki/trust/trust.js';
-import { SignerCache } from '../../src/protocol/mdm/mdm-signature.js';
+import { SignerCache } from '../../src/protocol/mdm/signer-cache.js';
 import { ThreadPool } from '../../src/threads/thread-pool.js';
 import { messageThreads, renderThreads, reportThreads } from '../../src/threads/thread-uses.js';
 import { ADMIN_TOKEN, startApp, type TestApp } from '../helpers/app.js';

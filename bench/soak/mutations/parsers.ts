@@ -19,7 +19,8 @@ import { parseCertificate, parseCertificates } from '../../../src/crypto/x509/ce
 import { buildCsr, parseCsr } from '../../../src/crypto/x509/csr.js';
 import { parseDistinguishedName } from '../../../src/crypto/x509/parse-distinguished-name.js';
 import { decodeMessage } from '../../../src/protocol/mdm/mdm-messages.js';
-import { MdmSignature, SignerCache } from '../../../src/protocol/mdm/mdm-signature.js';
+import { MdmSignature } from '../../../src/protocol/mdm/mdm-signature.js';
+import { SignerCache } from '../../../src/protocol/mdm/signer-cache.js';
 import { parsePlist, parsePlistNodes } from '../../../src/protocol/plist/plist.js';
 import { parsePkiMessage } from '../../../src/protocol/scep/scep.js';
 import { buildPkcsReq } from '../../../test/helpers/scep-client.js';

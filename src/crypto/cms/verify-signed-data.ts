@@ -26,16 +26,22 @@ export interface VerifySignedDataOptions {
   certificates?: readonly ParsedCertificate[];
 }
 
-export interface VerifiedSignerInfo {
-  certificate: ParsedCertificate;
+/** What a signature is verified by. */
+export type SigningCertificate = Pick<
+  ParsedCertificate,
+  'issuerRaw' | 'serial' | 'subjectKeyId' | 'publicKey'
+>;
+
+export interface VerifiedSignerInfo<Certificate = ParsedCertificate> {
+  certificate: Certificate;
   /** DER of the values, by dotted name; undefined when the content itself was signed. */
   signedAttributes: Map<string, Buffer[]> | undefined;
   digestAlgorithm: DigestName;
 }
 
-export interface VerifiedSignedData {
+export interface VerifiedSignedData<Certificate = ParsedCertificate> {
   /** One or more; every one of them verified. */
-  signers: [VerifiedSignerInfo, ...VerifiedSignerInfo[]];
+  signers: [VerifiedSignerInfo<Certificate>, ...VerifiedSignerInfo<Certificate>[]];
   contentType: string;
   content: Buffer;
   /** The embedded certificates that could be read. Nothing is said about trust in them. */
@@ -52,7 +58,7 @@ export class SignatureRefused extends AppError {
 /** Whether the certificate is the one that the reference names. */
 export function isReferenceTo(
   reference: CertificateReference,
-  certificate: ParsedCertificate,
+  certificate: Omit<SigningCertificate, 'publicKey'>,
 ): boolean {
   if ('subjectKeyId' in reference) {
     return certificate.subjectKeyId?.equals(reference.subjectKeyId) ?? false;
@@ -97,11 +103,11 @@ export function verifySignedData(options: VerifySignedDataOptions): VerifiedSign
  * The same of a message that was parsed before, whose signers are among `candidates`. `given` is
  * the content of a detached signature.
  */
-export function verifySigners(
+export function verifySigners<Certificate extends SigningCertificate>(
   message: SignedData,
-  candidates: readonly ParsedCertificate[],
+  candidates: readonly Certificate[],
   given: Buffer | undefined,
-): Omit<VerifiedSignedData, 'certificates'> {
+): Omit<VerifiedSignedData<Certificate>, 'certificates'> {
   const [first, ...others] = message.signers;
   if (first === undefined) throw refuse('no signer');
   const { contentType } = message;
@@ -140,11 +146,11 @@ function chooseContent(embedded: Buffer | undefined, given: Buffer | undefined):
   return content;
 }
 
-function verifySigner(
+function verifySigner<Certificate extends SigningCertificate>(
   signer: SignerInfo,
   subject: Subject,
-  candidates: readonly ParsedCertificate[],
-): VerifiedSignerInfo {
+  candidates: readonly Certificate[],
+): VerifiedSignerInfo<Certificate> {
   const digest = digestName(signer.digestAlgorithm);
   if (digest === undefined) throw refuse('digest algorithm');
   if (!isSignatureAlgorithm(signer.signatureAlgorithm)) throw refuse('signature algorithm');

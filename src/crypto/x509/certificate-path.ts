@@ -10,7 +10,10 @@ const MAX_PATH = 8;
 const MAX_SIGNATURE_CHECKS = 64;
 
 /** Whether the instant lies within the certificate's validity, ends included. */
-export function isValidAt(certificate: ParsedCertificate, at: Date): boolean {
+export function isValidAt(
+  certificate: Pick<ParsedCertificate, 'notBefore' | 'notAfter'>,
+  at: Date,
+): boolean {
   return certificate.notBefore <= at && at <= certificate.notAfter;
 }
 

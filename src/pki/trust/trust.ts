@@ -4,7 +4,7 @@ import { findCertificatePath, isValidAt } from '../../crypto/x509/certificate-pa
 import { readScepConfiguration } from '../../db/admin/settings-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { type AuthorityRow, listAuthorities } from '../../db/pki/authority-repository.js';
-import type { IssuerTrust, VerifiedSigner } from '../../protocol/mdm/mdm-signature.js';
+import type { IssuerTrust, Validity, VerifiedSigner } from '../../protocol/mdm/signer-cache.js';
 import { isExternalAuthority } from '../authority/external-authority.js';
 
 /** A client can send many; each may cost a signature check at every level. */
@@ -12,6 +12,8 @@ const MAX_CHAIN = 8;
 
 /** A certificate that signed a message, with the cached decision about its issuer. */
 export interface TrustSubject extends Pick<VerifiedSigner, 'certificate' | 'trust'> {
+  /** The certificate's own, where reading it again would cost a request. */
+  readonly validity?: Validity;
   /** Intermediates that were sent with it. */
   readonly chain?: readonly ParsedCertificate[];
 }
@@ -91,7 +93,8 @@ export class Trust {
     const now = this.#now();
     if (now.getTime() > this.#changesAt) this.#beginEpoch(now);
     // Not cached: a certificate that is not valid yet may be trusted later in the same epoch.
-    if (!isValidAt(signer.certificate, now)) return this.#trustAfterEnd(signer, now);
+    if (!isValidAt(signer.validity ?? signer.certificate, now))
+      return this.#trustAfterEnd(signer, now);
     if (signer.trust?.epoch !== this.epoch) {
       const issuerTrust = this.#findIssuerTrust(signer, now);
       signer.trust = { epoch: this.epoch, issuerTrust };

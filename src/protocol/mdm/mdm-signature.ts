@@ -1,5 +1,3 @@
-import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { decodeBase64 } from '../../crypto/asn1/base64.js';
 import {
   isReferenceTo,
@@ -9,67 +7,10 @@ import {
   signingTime,
   verifySigners,
 } from '../../crypto/cms/cms-signed-data.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
+import type { FoundSigner, SignerCache, VerifiedSigner } from './signer-cache.js';
 
 const MAX_HEADER_LENGTH = 16_384;
-const MAX_CACHED_SIGNERS = 10_000;
-
-/** The trusted CA that issued a certificate, as decided by `pki/trust`. */
-export interface IssuerTrust {
-  /** SHA-256 of the CA's certificate, 32 bytes. */
-  readonly issuer: Buffer;
-  /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
-  readonly mayEnroll: boolean;
-  /**
-   * The certificate has expired, but is accepted for the grace period so that it can be renewed.
-   */
-  readonly isExpired: boolean;
-}
-
-/** A certificate that has signed a message. */
-export interface VerifiedSigner {
-  /** SHA-256 of the certificate, 32 bytes. */
-  readonly fingerprint: Buffer;
-  readonly certificate: ParsedCertificate;
-  /** The cached decision about its issuer, valid for one epoch of the trust store. */
-  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
-}
-
-export interface FoundSigner {
-  readonly key: string;
-  readonly signer: VerifiedSigner;
-  /** Whether it signed a message in this process before. */
-  readonly isKnown: boolean;
-}
-
-/** Signers by certificate, so that a known one costs no parsing. One for each process. */
-export class SignerCache {
-  readonly #signers: LRUCache<string, VerifiedSigner>;
-
-  constructor(max = MAX_CACHED_SIGNERS) {
-    this.#signers = new LRUCache({ max });
-  }
-
-  get size(): number {
-    return this.#signers.size;
-  }
-
-  /** The signer of a certificate's DER, read if it is not known. Throws `invalid_certificate`. */
-  find(der: Buffer): FoundSigner {
-    const key = hash('sha256', der, 'hex');
-    const known = this.#signers.get(key);
-    if (known !== undefined) return { key, signer: known, isKnown: true };
-    // A copy: a view would keep the whole message alive.
-    const certificate = parseCertificate(Buffer.from(der));
-    const signer = { fingerprint: certificate.fingerprint, certificate };
-    return { key, signer, isKnown: false };
-  }
-
-  keep(key: string, signer: VerifiedSigner): void {
-    this.#signers.set(key, signer);
-  }
-}
 
 /** An `Mdm-Signature` header that was decoded, once for each request. */
 export class MdmSignature {
@@ -124,7 +65,7 @@ export class MdmSignature {
   verify(body: Buffer): VerifiedSigner {
     const { key, signer } = this.#found;
     try {
-      verifySigners(this.#message, [signer.certificate], body);
+      verifySigners(this.#message, [signer], body);
     } catch (cause) {
       throw invalidSignature(cause);
     }
@@ -137,7 +78,7 @@ function findSigner(message: SignedData, cache: SignerCache): FoundSigner {
   const [info, ...others] = message.signers;
   if (info === undefined || others.length > 0) throw new Error('not exactly one signer');
   const found = readEmbedded(message, (der) => cache.find(der)).find(({ signer }) =>
-    isReferenceTo(info.signer, signer.certificate),
+    isReferenceTo(info.signer, signer),
   );
   if (found === undefined) throw new Error('no certificate of the signer');
   return found;

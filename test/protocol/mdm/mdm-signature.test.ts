@@ -1,6 +1,7 @@
 import { buildSignedData } from '../../../src/crypto/cms/cms-signed-data.js';
 import { AppError } from '../../../src/errors.js';
-import { MdmSignature, SignerCache } from '../../../src/protocol/mdm/mdm-signature.js';
+import { MdmSignature } from '../../../src/protocol/mdm/mdm-signature.js';
+import { SignerCache } from '../../../src/protocol/mdm/signer-cache.js';
 import { content, handmade, rightAttributes } from '../../crypto/cms/handmade-signed-data.js';
 import {
   ecIdentity,

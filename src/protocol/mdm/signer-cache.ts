@@ -1,0 +1,170 @@
+import { hash, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { importPublicKey } from '../../crypto/keys/keys.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+
+const MOST_SIGNERS = 100_000;
+/** Keys that OpenSSL has read take 3 KB each, twice what the rest of a signer takes. */
+const MOST_KEYS = 10_000;
+
+/** The trusted CA that issued a certificate, as decided by `pki/trust`. */
+export interface IssuerTrust {
+  /** SHA-256 of the CA's certificate, 32 bytes. */
+  readonly issuer: Buffer;
+  /** Whether its certificates enroll devices; if not, they only identify enrolled ones. */
+  readonly mayEnroll: boolean;
+  /**
+   * The certificate has expired, but is accepted for the grace period so that it can be renewed.
+   */
+  readonly isExpired: boolean;
+}
+
+/** When a certificate is valid. */
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+/** A certificate that has signed a message, with what verifying the next one needs. */
+export interface VerifiedSigner {
+  /** SHA-256 of the certificate, 32 bytes. */
+  readonly fingerprint: Buffer;
+  /** The whole certificate, parsed again when it is asked for. */
+  readonly certificate: ParsedCertificate;
+  readonly validity: Validity;
+  readonly serial: Buffer;
+  readonly issuerRaw: Buffer;
+  readonly subjectKeyId: Buffer | undefined;
+  readonly publicKey: KeyObject;
+  /** The cached decision about its issuer, valid for one epoch of the trust store. */
+  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
+}
+
+export interface FoundSigner {
+  readonly key: string;
+  readonly signer: VerifiedSigner;
+  /** Whether it signed a message in this process before. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * Signers by certificate, so that a known one costs no parsing and no search for its issuer. One for each
+ * process. A signer takes 1.5 KB, and one of the last 10,000 another 3 KB for its key.
+ */
+export class SignerCache {
+  readonly #signers: LRUCache<string, CompactSigner>;
+  readonly #keys = new LRUCache<CompactSigner, true>({
+    max: MOST_KEYS,
+    dispose: (_value, signer) => signer.forgetKey(),
+  });
+
+  constructor(max = MOST_SIGNERS) {
+    this.#signers = new LRUCache({ max });
+  }
+
+  get size(): number {
+    return this.#signers.size;
+  }
+
+  /** The signer of a certificate's DER, read if it is not known. Throws `invalid_certificate`. */
+  find(der: Buffer): FoundSigner {
+    const key = hash('sha256', der, 'hex');
+    const known = this.#signers.get(key);
+    if (known !== undefined) {
+      this.#keys.set(known, true);
+      return { key, signer: known, isKnown: true };
+    }
+    // A copy: a view would keep the whole message alive.
+    const signer = new CompactSigner(parseCertificate(Buffer.from(der)));
+    return { key, signer, isKnown: false };
+  }
+
+  /** Keeps a signer that `find` returned. */
+  keep(key: string, signer: VerifiedSigner): void {
+    if (!(signer instanceof CompactSigner) || this.#signers.get(key) === signer) return;
+    this.#signers.set(key, signer);
+    this.#keys.set(signer, true);
+    signer.forgetCertificate();
+  }
+}
+
+/** Where a part of the certificate is in its DER. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Holds the DER and where its parts are, in place of the many objects of a parsed certificate. */
+class CompactSigner implements VerifiedSigner {
+  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
+  #der: Buffer;
+  readonly #notBefore: number;
+  readonly #notAfter: number;
+  readonly #serial: Span;
+  readonly #issuer: Span;
+  readonly #subjectKeyId: Span | undefined;
+  readonly #publicKeyRaw: Span;
+  #certificate: ParsedCertificate | undefined;
+  #publicKey: KeyObject | undefined;
+
+  constructor(certificate: ParsedCertificate) {
+    const { der, serial, issuerRaw, subjectKeyId, publicKeyRaw } = certificate;
+    const span = (part: Buffer): Span => {
+      const start = part.byteOffset - der.byteOffset;
+      return { start, end: start + part.length };
+    };
+    this.#der = der;
+    this.#notBefore = certificate.notBefore.getTime();
+    this.#notAfter = certificate.notAfter.getTime();
+    this.#serial = span(serial);
+    this.#issuer = span(issuerRaw);
+    this.#subjectKeyId = subjectKeyId && span(subjectKeyId);
+    this.#publicKeyRaw = span(publicKeyRaw);
+    this.#certificate = certificate;
+  }
+
+  get fingerprint(): Buffer {
+    return hash('sha256', this.#der, 'buffer');
+  }
+
+  get certificate(): ParsedCertificate {
+    return this.#certificate ?? parseCertificate(this.#der);
+  }
+
+  get validity(): Validity {
+    return { notBefore: new Date(this.#notBefore), notAfter: new Date(this.#notAfter) };
+  }
+
+  get serial(): Buffer {
+    return this.#part(this.#serial);
+  }
+
+  get issuerRaw(): Buffer {
+    return this.#part(this.#issuer);
+  }
+
+  get subjectKeyId(): Buffer | undefined {
+    return this.#subjectKeyId && this.#part(this.#subjectKeyId);
+  }
+
+  get publicKey(): KeyObject {
+    this.#publicKey ??= importPublicKey(this.#part(this.#publicKeyRaw));
+    return this.#publicKey;
+  }
+
+  forgetKey(): void {
+    this.#publicKey = undefined;
+  }
+
+  /** Keeps the DER alone, in memory of its own: small buffers are parts of larger ones. */
+  forgetCertificate(): void {
+    const own = Buffer.allocUnsafeSlow(this.#der.length);
+    this.#der.copy(own);
+    this.#der = own;
+    this.#certificate = undefined;
+  }
+
+  #part({ start, end }: Span): Buffer {
+    return this.#der.subarray(start, end);
+  }
+}
