@@ -9,6 +9,7 @@ import {
   auditRetention,
   backupCount,
   backupInterval,
+  cachedIdentities,
   countPerMinute,
   databaseUrl,
   deviceCount,
@@ -70,6 +71,8 @@ export interface Config {
   readonly role: (typeof ROLES)[number];
   /** Processes that serve; with more than one this process serves nothing itself. */
   readonly workers: number;
+  /** How many identities of devices each process keeps in memory. */
+  readonly identityCache: number;
   /** Origin of Apple's push service, or of a stand-in. */
   readonly apnsHost: string;
   /** PEM file of CAs to trust for `apnsHost`; undefined: those of Node.js. */
@@ -190,6 +193,7 @@ export const ENVIRONMENT = z.object({
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
   WORKERS: workers.default(1),
+  IDENTITY_CACHE: cachedIdentities.default(100_000),
   APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
   APNS_CA_FILE: z.string().optional(),
   DEP_HOST: serviceHost.default(APPLE_DEP_HOST),
@@ -280,6 +284,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,
     workers: env.WORKERS,
+    identityCache: env.IDENTITY_CACHE,
     apnsHost: env.APNS_HOST,
     apnsCaFile: env.APNS_CA_FILE === undefined ? undefined : resolve(cwd, env.APNS_CA_FILE),
     depHost: env.DEP_HOST,

@@ -25,6 +25,10 @@ export const deviceCount = z
   .string()
   .regex(/^\d{1,9}$/, 'must be a number of devices')
   .transform(Number);
+export const cachedIdentities = z
+  .string()
+  .regex(/^[1-9]\d{3,6}$/, 'must be a number from 1000 to 9999999')
+  .transform(Number);
 export const workers = z
   .string()
   .regex(/^(auto|[1-9]|[1-5]\d|6[0-4])$/, 'must be a number from 1 to 64, or auto')

@@ -20,7 +20,7 @@ import { SignerCache } from '../protocol/mdm/signer-cache.js';
 /** How devices show who they are. */
 export function identitySources(config: Config, logger: Logger) {
   const { tlsClientCert: fromTls, clientCertHeader: header } = config;
-  const signers = new SignerCache();
+  const signers = new SignerCache(config.identityCache);
   const proxies = createProxyTrust(config.trustProxy);
   return {
     signers,

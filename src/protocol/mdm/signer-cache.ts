@@ -49,7 +49,7 @@ export interface FoundSigner {
 
 /**
  * Signers by certificate, so that a known one costs no parsing and no search for its issuer. One for each
- * process. A signer takes 1.5 KB, and one of the last 10,000 another 3 KB for its key.
+ * process. A signer takes 1.3 KB, and one of the last 10,000 another 3 KB for its key.
  */
 export class SignerCache {
   readonly #signers: LRUCache<string, CompactSigner>;
