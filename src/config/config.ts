@@ -130,6 +130,8 @@ export interface Config {
   readonly backupKeep: number;
   /** Encrypts backups; undefined: they are not encrypted. */
   readonly backupPassphrase: string | undefined;
+  /** Whether handled answers to scheduled commands are kept, too. */
+  readonly keepResults: boolean;
   /** False: private keys cannot be exported. */
   readonly keyExport: boolean;
   /** Origins of front ends on other hosts that may call the API from a browser. */
@@ -189,6 +191,7 @@ export const ENVIRONMENT = z.object({
   BACKUP_EVERY: backupInterval,
   BACKUP_KEEP: backupCount.default(7),
   BACKUP_PASSPHRASE: passphrase.optional(),
+  KEEP_RESULTS: onOff.default('off'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
   ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
@@ -280,6 +283,7 @@ function toConfig(env: Environment, cwd: string): Omit<Config, 'unknownSettings'
     backupEvery: env.BACKUP_EVERY,
     backupKeep: env.BACKUP_KEEP,
     backupPassphrase: env.BACKUP_PASSPHRASE,
+    keepResults: env.KEEP_RESULTS === 'on',
     keyExport: env.KEY_EXPORT === 'on',
     corsOrigins: Object.freeze(env.CORS_ORIGINS),
     role: env.ROLE,

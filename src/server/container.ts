@@ -128,6 +128,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     box,
     queue,
     recipient: fileVaultKey,
+    keepsResults: config.keepResults,
     logger,
     ...reportThreads(threads),
   });

@@ -30,6 +30,8 @@ export interface ReportWriterDeps {
   queue: CommandQueue;
   recipient: RecoveryKeyRecipient;
   logger: Logger;
+  /** Whether handled answers to scheduled commands stay, too. */
+  keepsResults?: boolean | undefined;
 }
 
 /** Writes what reports say to the inventory. */
@@ -64,7 +66,8 @@ export class ReportWriter {
         if (hasDoneIt(kind)) await setChangeCause(trx, { cause: 'report' });
       }
       const ids = claimed.map(({ id }) => id);
-      await markHandled(trx, ids);
+      const { keepsResults = false } = this.#deps;
+      await markHandled(trx, ids, { keepsResults });
       return reports.filter(({ stored }) => !ids.includes(stored.id));
     });
   }

@@ -100,12 +100,20 @@ export function claimReports(
   return runPrepared<ClaimedReport>(trx, { text, bindings: [[...ids]] });
 }
 
+// The answers to the daily inventory are most of what a database would hold, and the facts in them are
+// stored by now.
 const MARK = `
-update commands set needs_handling = false, reason = null where id = any(?::bigint[])`;
+update commands set needs_handling = false, reason = null,
+  result = case when scheduled_sha256 is null or ?::boolean then result end
+where id = any(?::bigint[])`;
 
-/** Marks claimed reports as handled. */
-export async function markHandled(trx: Knex.Transaction, ids: readonly number[]): Promise<void> {
-  await runPrepared(trx, { text: MARK, bindings: [[...ids]] });
+/** Marks claimed reports as handled. Those of scheduled commands lose their bytes unless these are kept. */
+export async function markHandled(
+  trx: Knex.Transaction,
+  ids: readonly number[],
+  { keepsResults }: { keepsResults: boolean },
+): Promise<void> {
+  await runPrepared(trx, { text: MARK, bindings: [keepsResults, [...ids]] });
 }
 
 /** Those of the reports that were not handled meanwhile. */

@@ -70,7 +70,9 @@ export const MANAGEMENT_TEXTS = {
     is_forced: 'Whether an admin queued it with `?force=true`.',
     reason: 'Why it was cancelled or expired.',
     error_chain: "Apple's `ErrorChain`.",
-    result: "The device's answer; secret values are masked.",
+    result:
+      "The device's answer; secret values are masked. Null of an inventory that the server queued by itself " +
+      'once its facts are stored, unless `KEEP_RESULTS` is on.',
   },
   command_batches: {
     name: 'For people.',
