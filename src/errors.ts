@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'unauthorized'
   | 'forbidden'
   | 'console_header_required'
+  | 'reauthentication_required'
   | 'not_found'
   | 'no_such_route'
   | 'method_not_allowed'

@@ -9,6 +9,7 @@ import type { Answer, ApiContext } from '../jsonapi/handler.js';
 import { resourcesDocument } from '../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../jsonapi/requests/idempotency.js';
 import { inFlatBody } from '../jsonapi/requests/pointers.js';
+import { requireRecentSignIn } from '../jsonapi/requests/recent-sign-in.js';
 import { type ActionBody, bodyContent, readBody } from './action-body.js';
 import {
   type MetaDocument,
@@ -84,6 +85,8 @@ export interface Action<Body, Flag extends string, Prepared> {
   description: string;
   body?: ActionBody<Body>;
   flags?: Record<Flag, ActionFlag>;
+  /** What it does cannot be undone, or shows a secret: a session must have signed in recently. */
+  needsRecentSignIn?: true;
   /** It takes `meta.confirm` of a document, or `?confirm=N`. */
   confirms?: true;
   /** What `preview` of a result has. */
@@ -182,6 +185,7 @@ async function perform<Body, Flag extends string, Prepared>(
   const { targetType } = declared.audit;
   const id = declared.path.includes('{id}') ? pathId(req, 'id', targetType) : 0;
   const { confirm, given } = confirmationOf(declared, req);
+  if (confirm !== undefined || declared.needsRecentSignIn) requireRecentSignIn(context.actor);
   const { value: body, isFlat } = readBody(declared.body, given);
   const byName = (name: string, type: string) => pathId(req, name, type);
   const request = { id, pathId: byName, body, flags, confirm, context };

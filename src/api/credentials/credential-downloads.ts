@@ -5,6 +5,7 @@ import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
+import { requireRecentSignIn } from '../../jsonapi/requests/recent-sign-in.js';
 import type {
   CredentialFile,
   CredentialFiles,
@@ -78,6 +79,7 @@ function downloadCertificate({ db, credentialFiles }: CredentialDownloadDeps): R
 function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHandler {
   return async (req, res) => {
     refuseOthers(req, ['format']);
+    requireRecentSignIn(contextOf(res).actor);
     const format = formatOf(req) ?? acceptedFormat(req);
     const id = pathId(req, 'id', KEY_DOWNLOAD.targetType);
     const file = await inTransaction(db, async (trx) => {

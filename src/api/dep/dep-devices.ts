@@ -32,6 +32,7 @@ function disown({ api, depDeviceActions }: DepDeviceRouteDeps): ApiRoute {
     operationId: 'disownDevices',
     tag: TYPE,
     role: 'admin',
+    needsRecentSignIn: true,
     summary: 'Disown devices for good',
     description:
       'A job removes the devices from the organization at Apple. **This cannot be undone**: only ' +

@@ -3,11 +3,10 @@ import type { CommandAdministration } from '../../commands/command-administratio
 import type { DeviceActions } from '../../commands/device-actions.js';
 import type { JsonObject } from '../../commands/present-command.js';
 import type { IdentityRenewals } from '../../enroll/renewal/identity-renewal.js';
-import { AppError } from '../../errors.js';
-import { hasRole } from '../../jsonapi/context.js';
 import type { Document } from '../../jsonapi/documents/document.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { attributesIn } from '../../jsonapi/operations/item.js';
+import { requireRights } from '../../resources/commands/command-operations.js';
 import { type ActionResult, action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 
@@ -107,12 +106,7 @@ function testCommand({ api, actions, services }: DeviceActionDeps): ApiRoute {
     audit: audited('test'),
     run: async (trx, { id, body, context }) => {
       const command = requestedCommand(body);
-      if (command !== undefined && !hasRole(context.actor, 'admin')) {
-        const { requestType, parameters } = command;
-        if (services.commands.requiresAdmin(requestType, parameters)) {
-          throw new AppError('forbidden', 403, `${requestType} needs the role admin`);
-        }
-      }
+      if (command !== undefined) requireRights(services, context, command);
       return queued(await actions.test(trx, id, command));
     },
   });

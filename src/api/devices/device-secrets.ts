@@ -48,6 +48,7 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
     operationId: 'revealDeviceSecret',
     tag: 'device_secrets',
     role: 'admin',
+    needsRecentSignIn: true,
     summary: 'Show what a device has escrowed',
     description:
       'The value of one secret, also of a former enrollment: as text, or in base64 where it is ' +

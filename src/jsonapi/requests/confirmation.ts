@@ -3,6 +3,7 @@ import type { Answer, ApiContext, ApiRequest } from '../handler.js';
 import { invalidParameter } from '../query/parameters.js';
 import { performWrite } from './idempotency.js';
 import { invalidDocument, isObject } from './input.js';
+import { requireRecentSignIn } from './recent-sign-in.js';
 
 const PARAMETER = 'confirm';
 
@@ -12,11 +13,15 @@ export interface Confirmed {
   confirm: number | undefined;
 }
 
-/** `meta.confirm` of the document, or `?confirm=N` where there is none. AppError 400 or 422. */
+/**
+ * `meta.confirm` of the document, or `?confirm=N` where there is none. AppError 400 or 422; 403 for a session
+ * that has not signed in recently.
+ */
 export function takeConfirmation(request: ApiRequest): Confirmed {
   const { body, query } = request;
   const given = query.getAll(PARAMETER);
   const confirm = readConfirmation(given, body);
+  if (confirm !== undefined) requireRecentSignIn(request.context.actor);
   if (given.length === 0) return { request, confirm };
   const rest = new URLSearchParams(query);
   rest.delete(PARAMETER);

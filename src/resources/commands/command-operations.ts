@@ -17,6 +17,7 @@ import type {
   WriteResult,
 } from '../../jsonapi/definition/definition.js';
 import { JsonText } from '../../jsonapi/documents/json-text.js';
+import { requireRecentSignIn } from '../../jsonapi/requests/recent-sign-in.js';
 import type { Row } from '../../jsonapi/store.js';
 import { changedAttributes, type Service } from '../common.js';
 
@@ -36,14 +37,21 @@ interface RequestedCommand {
   parameters: JsonObject;
 }
 
-/** AppError 403 when an operator asks for what only an admin may. */
+/** AppError 403 when an operator asks for what only an admin may, or a session that has not signed in recently. */
 export function requireRights(
-  { commands }: CommandServices,
+  { commands }: { commands: Pick<CommandServices['commands'], 'requiresAdmin'> },
   { actor }: RequestContext,
   { requestType, parameters }: RequestedCommand,
 ): void {
-  if (actor.role === 'admin' || !commands.requiresAdmin(requestType, parameters)) return;
-  throw new AppError('forbidden', 403, `${requestType} with these parameters needs the role admin`);
+  if (!commands.requiresAdmin(requestType, parameters)) return;
+  if (actor.role !== 'admin') {
+    throw new AppError(
+      'forbidden',
+      403,
+      `${requestType} with these parameters needs the role admin`,
+    );
+  }
+  requireRecentSignIn(actor);
 }
 
 export async function createCommand(

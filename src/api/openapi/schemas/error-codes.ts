@@ -15,6 +15,7 @@ const STATUSES: Record<ErrorCode, number[]> = {
   unauthorized: [401],
   forbidden: [403],
   console_header_required: [403],
+  reauthentication_required: [403],
   not_found: [404, 409, 422],
   no_such_route: [404],
   method_not_allowed: [405],

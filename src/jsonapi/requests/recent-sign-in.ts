@@ -1,0 +1,15 @@
+import { AppError } from '../../errors.js';
+import type { Actor } from '../context.js';
+
+const RECENT_MINUTES = 15;
+
+/**
+ * AppError 403 for a session whose person has not signed in for 15 minutes: who finds an open browser must
+ * not erase devices or read secrets with it. Programs send the token each time.
+ */
+export function requireRecentSignIn({ session }: Actor): void {
+  if (session === undefined) return;
+  if (Date.now() - session.authenticatedAt.getTime() <= RECENT_MINUTES * 60_000) return;
+  const message = `this needs a sign-in of the last ${RECENT_MINUTES} minutes: sign in again, then repeat it`;
+  throw new AppError('reauthentication_required', 403, message);
+}
