@@ -41,6 +41,7 @@ import {
   type EnrollmentApprovalDeps,
   enrollmentApprovalRoutes,
 } from './devices/enrollment-approval.js';
+import { type FacetRouteDeps, facetRoutes } from './devices/facets.js';
 import { type GroupPreviewDeps, groupPreviewRoutes } from './devices/group-preview.js';
 import { type ProfileActionDeps, profileActionRoutes } from './profiles/profile-actions.js';
 import { type ProfileFileDeps, profileFileRoutes } from './profiles/profile-files.js';
@@ -72,6 +73,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   CredentialDownloadDeps &
   CredentialRouteDeps &
   EnrollmentApprovalDeps &
+  FacetRouteDeps &
   GroupPreviewDeps &
   ProfileActionDeps &
   ProfileFileDeps &
@@ -113,6 +115,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...diagnosisRoutes(deps),
     timelineRoute(deps),
     ...enrollmentApprovalRoutes(deps),
+    ...facetRoutes(deps),
     ...groupPreviewRoutes(deps),
     ...configurationRoutes(deps),
     ...doctorRoutes(deps),

@@ -80,6 +80,9 @@ function readNode(node: FilterNode, reading: Reading): void {
       readColumn(node.column.name, node.kind, reading);
       readColumn(node.other.name, node.kind, reading);
       return;
+    case 'search':
+      reading.faults.add('a rule names one attribute; it can\'t use "search"');
+      return;
     case 'age':
       reading.facts.add(TIME_FACT);
       if (node.column.name === CONTACT) reading.hours.push(node.hours);

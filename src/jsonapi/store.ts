@@ -77,6 +77,31 @@ export interface Edges {
   hasMore: boolean;
 }
 
+/** What to count the values of, and among which rows. */
+export interface FacetQuery {
+  caller?: Caller | undefined;
+  shape: ResourceShape;
+  /** ANDed. */
+  filter: FilterNode[];
+  /** Attributes that are columns. */
+  names: string[];
+  /** Values of each to return: the most frequent ones. */
+  most: number;
+}
+
+export interface FacetValue {
+  value: string | number | boolean | null;
+  count: number;
+}
+
+export interface Facet {
+  name: string;
+  values: FacetValue[];
+  /** Rows that match, and those of them with another value. */
+  total: number;
+  other: number;
+}
+
 export interface RelatedQuery {
   /** For a read outside of a transaction. */
   caller?: Caller | undefined;
@@ -177,6 +202,8 @@ export interface Store {
    * than are fetched at once. AppError not_found if the scope's parent is missing.
    */
   list(query: ListQuery): Promise<ListResult>;
+  /** One statement, in the order of `names`. */
+  countFacets(query: FacetQuery): Promise<Facet[]>;
   find(trx: Transaction | null, query: FindQuery): Promise<Row | undefined>;
   /** One statement. Those of `ids` that exist, ordered by id. */
   findMany(

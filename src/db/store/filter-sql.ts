@@ -78,6 +78,8 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
       return { text: `${reference(node.column, depth)} is null`, bindings: [] };
     case 'age':
       return ageSql(node, depth);
+    case 'search':
+      return searchSql(node, depth);
     default:
       return valueSql(node, depth);
   }
@@ -171,6 +173,31 @@ function timeSql(
 function ageSql({ column, op, hours }: NodeOf<'age'>, depth: number): Sql {
   const border = `now() - ?::integer * interval '1 hour'`;
   return { text: `${reference(column, depth)} ${COMPARISONS[op]} ${border}`, bindings: [hours] };
+}
+
+/** More rows than a person looks through. */
+const MOST_OTHERS = 1_000;
+
+/**
+ * Found by the indexes on `searchText`. The other table is searched first, into an array: with a subquery
+ * beside it, the `or` would find nothing by an index.
+ */
+function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, depth: number): Sql {
+  const pattern = ANYTHING + escaped(value) + ANYTHING;
+  const own = `${searchText(columns, alias(depth))} ilike ?::text`;
+  if (others === undefined) return { text: own, bindings: [pattern] };
+  const found = `${searchText(others.columns, SEARCHED)} ilike ?::text limit ${MOST_OTHERS}`;
+  const ids = `select ${quoted(others.foreignKey)} from ${quoted(others.table)} as ${SEARCHED} where ${found}`;
+  const text = `(${own} or ${alias(depth)}."id" = any(array(${ids})))`;
+  return { text, bindings: [pattern, pattern] };
+}
+
+const SEARCHED = 's';
+
+/** Exactly the expression of the index. */
+function searchText(columns: readonly string[], table: string): string {
+  const texts = columns.map((name) => `coalesce(${table}.${quoted(name)}, '')`);
+  return `(${texts.join(' || chr(10) || ')})`;
 }
 
 const ANYTHING = '%';

@@ -4,6 +4,8 @@ import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import type {
   Caller,
   ColumnDefaults,
+  Facet,
+  FacetQuery,
   FindQuery,
   FirstResponse,
   GuardedInsert,
@@ -23,6 +25,7 @@ import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
 import { readColumnDefaults } from './column-defaults.js';
+import { countFacets } from './facets.js';
 import { quoted } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
@@ -70,6 +73,10 @@ export class ResourceStore implements Store {
     const runner = this.#runner(null, query.caller);
     await this.#costs.assertAffordable(runner, query);
     return await listRows(runner, query);
+  }
+
+  countFacets(query: FacetQuery): Promise<Facet[]> {
+    return countFacets(this.#runner(null, query.caller), query);
   }
 
   async find(trx: Knex.Transaction | null, query: FindQuery): Promise<Row | undefined> {

@@ -40,6 +40,13 @@ export interface Narrowed {
   listed: { table: string; id: string; values: readonly string[] };
 }
 
+/** Texts that a search looks into together, where an index has them as one text. */
+export interface SearchedTexts {
+  columns: readonly string[];
+  /** Those of another table, with its column of the resource's id. */
+  others?: { table: string; foreignKey: string; columns: readonly string[] };
+}
+
 /** What the store needs of a resource. Column name = attribute name. */
 export interface ResourceShape {
   type: string;

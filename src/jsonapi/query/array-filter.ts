@@ -18,7 +18,8 @@ export function matchesRow(row: Row, node: FilterNode): boolean {
     case 'age':
       throw new Error('rows in memory have no times');
     case 'related':
-      throw new Error('rows in memory have no relationships');
+    case 'search':
+      throw new Error(`rows in memory have no rule of the kind ${node.kind}`);
     default:
       return matchesValue(row, node);
   }

@@ -1,4 +1,4 @@
-import type { ResourceShape, ToManyShape, ToOne } from '../definition/shape.js';
+import type { ResourceShape, SearchedTexts, ToManyShape, ToOne } from '../definition/shape.js';
 
 export const COMPARISONS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const;
 export const PATTERNS = ['like', 'ilike', 'notlike', 'notilike'] as const;
@@ -37,4 +37,5 @@ export type FilterNode =
   | { kind: 'in'; column: Column; values: Scalar[] }
   | { kind: 'between'; column: Column; low: Scalar; high: Scalar }
   | { kind: 'null'; column: Column }
+  | { kind: 'search'; texts: SearchedTexts; value: string }
   | { kind: 'related'; relation: ToOne | ToManyShape; shape: ResourceShape; node: FilterNode };

@@ -11,6 +11,7 @@ import { columnOf } from './column-values.js';
 import type { Column, FilterNode } from './filter-node.js';
 import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './parameters.js';
+import { SEARCH, searchNode } from './search.js';
 
 const MAX_DEPTH = 5;
 export const MAX_RULES = 50;
@@ -149,6 +150,10 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
 }
 
 function parseEnd(rule: Json, name: string, place: Place): FilterNode {
+  const { search } = place.definition;
+  if (name === SEARCH && search !== undefined) {
+    return searchNode(search, { value: rule.val, op: rule.op, parameter: place.parameter });
+  }
   if (member(place.definition.relationships, name)) return parseRelated(rule, name, place);
   return parseComparison(listed(rule, name, place), columnNamed(name, place), place);
 }

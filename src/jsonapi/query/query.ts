@@ -136,6 +136,34 @@ export function parseCollectionQuery(
   return { ...query, keyset };
 }
 
+/** The filters of a collection, with parameters of an operation's own. */
+export function parseFilterQuery(
+  params: URLSearchParams,
+  { definition, readers }: OwnParameters,
+  context: QueryContext,
+): FilterNode[] {
+  const filters: FilterContext = { ...context, rules: 0 };
+  const nodes: FilterNode[] = [];
+  const readFilter: ParameterReader = (value, parameter) => {
+    nodes.push(...parseFilter({ parameter, value }, definition, filters));
+  };
+  const readerOf = (name: string) => {
+    if (isFilter(name)) return readFilter;
+    return Object.hasOwn(readers, name) ? readers[name] : undefined;
+  };
+  readParameters(params, readerOf, [...Object.keys(readers), 'filter', 'filter[NAME]']);
+  return nodes;
+}
+
+interface OwnParameters {
+  definition: ResourceDefinition;
+  readers: Record<string, ParameterReader>;
+}
+
+function isFilter(name: string): boolean {
+  return name === 'filter' || /^filter\[.*\]$/.test(name);
+}
+
 const POSITIONS = ['page[after]', 'page[before]', 'page[number]'];
 
 /** Parsed last: a cursor depends on the sort, which may follow it. */
@@ -177,7 +205,7 @@ function collectionReaders(
     query.filter.push(...parseFilter({ parameter, value }, definition, filters));
   };
   return (name) => {
-    if (name === 'filter' || /^filter\[.*\]$/.test(name)) return readFilter;
+    if (isFilter(name)) return readFilter;
     return Object.hasOwn(readers, name) ? readers[name] : undefined;
   };
 }

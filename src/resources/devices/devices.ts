@@ -35,6 +35,17 @@ export const devices = defineResource<DeviceServices>({
   path: '/devices',
   table: 'devices',
   access: operatorWrites,
+  search: {
+    columns: [
+      ...['device_name', 'hostname', 'serial_number', 'udid', 'enrollment_id', 'asset_tag'],
+      'managed_apple_account',
+    ],
+    others: {
+      table: 'device_users',
+      foreignKey: 'device_id',
+      columns: ['short_name', 'long_name'],
+    },
+  },
   attributes: {
     ...identity,
     ...hardware,

@@ -137,7 +137,9 @@ function filterSchemas(): Schemas {
     properties: {
       name: {
         type: 'string',
-        description: 'An attribute, `id`, a relationship, or `relationship__attribute`.',
+        description:
+          'An attribute, `id`, a relationship, or `relationship__attribute`; of devices also `search`, with ' +
+          '`contains`: a part of name, host name, serial number, UDID, asset tag, account or user.',
       },
       op: { type: 'string', enum: OPERATORS },
       val: {

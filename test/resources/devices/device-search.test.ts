@@ -1,0 +1,105 @@
+import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
+
+let app: TestApp;
+let api: ReturnType<typeof adminApi>;
+
+const UDID = '00008110-000A1B2C3D4E5F6A';
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  api = adminApi(app);
+  const rows = await app.db
+    .knex('devices')
+    .insert([
+      { serial_number: 'C02SEARCH1', device_name: "Anna's MacBook Pro", hostname: 'anna-mbp' },
+      { serial_number: 'DMQFINDME', udid: UDID, asset_tag: 'IT-4711' },
+      { serial_number: 'F9X', managed_apple_account: 'ben@example.com', device_name: '100%_done' },
+      { serial_number: 'NONE' },
+    ])
+    .returning(['id', 'serial_number']);
+  await app.db.knex('device_users').insert({
+    device_id: rows[3].id,
+    user_key: 'u1',
+    user_id: 'u1',
+    short_name: 'chloe',
+    long_name: 'Chloé Martin',
+  });
+});
+afterAll(() => app.stop());
+
+async function find(text: string, query = ''): Promise<unknown> {
+  const { body } = await api.get(`/devices?filter[search]=${encodeURIComponent(text)}${query}`);
+  return (
+    body.data?.map(
+      ({ attributes }: { attributes: { serial_number: string } }) => attributes.serial_number,
+    ) ?? body.errors
+  );
+}
+
+describe('filter[search] of devices', () => {
+  it.each([
+    ['half a serial number, in any case', 'search1', ['C02SEARCH1']],
+    ['a part of the name', "anna's mac", ['C02SEARCH1']],
+    ['the host name', 'anna-mbp', ['C02SEARCH1']],
+    ['a UDID', UDID, ['DMQFINDME']],
+    ['a part of a UDID, in any case', '1b2c3d4e', ['DMQFINDME']],
+    ['an asset tag', '4711', ['DMQFINDME']],
+    ['a Managed Apple Account', 'ben@', ['F9X']],
+    ['the short name of a user', 'chloe', ['NONE']],
+    ['the long name of a user', 'é martin', ['NONE']],
+    ['wildcards, which are plain characters', '0%_d', ['F9X']],
+    ['spaces around it', '  4711 ', ['DMQFINDME']],
+    ['nothing', 'not there', []],
+  ])('finds a device by %s', async (_case, text, serials) => {
+    expect(await find(text)).toEqual(serials);
+  });
+
+  it.each(['ab', '  a ', '', 'x'.repeat(101), 'a\0bc'])('is refused for %j', async (text) => {
+    const { status, body } = await api.get(`/devices?filter[search]=${encodeURIComponent(text)}`);
+    expect([status, body.errors]).toEqual([
+      400,
+      [
+        expect.objectContaining({
+          code: 'invalid_parameter',
+          detail: '"search" needs a text of 3 to 100 characters',
+          source: { parameter: 'filter[search]' },
+        }),
+      ],
+    ]);
+  });
+
+  it('goes with other filters, as a rule, and with the total', async () => {
+    expect(await find('4711', '&filter[serial_number]=NONE')).toEqual([]);
+    const rule = JSON.stringify([{ not: { name: 'search', op: 'contains', val: 'anna' } }]);
+    const { body } = await api.get(
+      `/devices?sort=-serial_number&filter=${encodeURIComponent(rule)}`,
+    );
+    expect(body.meta).toEqual({ count: 3, total: 3 });
+    const wrong = JSON.stringify([{ name: 'search', op: 'like', val: 'anna' }]);
+    const refused = await api.get(`/devices?filter=${encodeURIComponent(wrong)}`);
+    expect(refused.body.errors[0].detail).toBe('"search" takes the operator "contains"');
+  });
+
+  it('chooses the devices of a batch, as the list shows them', async () => {
+    const attributes = {
+      request_type: 'DeviceInformation',
+      parameters: { Queries: ['OSVersion'] },
+      filter: [{ name: 'search', op: 'contains', val: '4711' }],
+    };
+    const { status, body } = await api.post('/command_batches?dry_run=true', {
+      data: { type: 'command_batches', attributes },
+    });
+    expect([status, body.meta.targets.total ?? body.meta.targets]).toEqual([
+      200,
+      expect.anything(),
+    ]);
+  });
+
+  it('is no rule of a smart group, and no filter of other types', async () => {
+    const rule = [{ name: 'search', op: 'contains', val: 'anna' }];
+    const group = { type: 'device_groups', attributes: { name: 'smart', kind: 'smart', rule } };
+    const { status, body } = await api.post('/device_groups', { data: group });
+    expect([status, body.errors[0].source]).toEqual([422, { pointer: '/data/attributes/rule' }]);
+    expect((await api.get('/tags?filter[search]=anna')).status).toBe(400);
+  });
+});
