@@ -3,7 +3,9 @@ import { AppError, methodNotAllowed, notFound } from '../errors.js';
 import { type AuditPartWriter, type AuditWriter, hasRole, type RequestContext } from './context.js';
 import { createRegistry, type ResourceDefinition } from './definition/definition.js';
 import { parseId } from './definition/values.js';
+import { MEDIA_TYPE } from './documents/document.js';
 import { sendAnswer } from './documents/send.js';
+import { prefersCsv, sendExport } from './documents/send-export.js';
 import type { ApiContext, ApiRequest, EffectCheck } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
@@ -72,7 +74,7 @@ interface Reading {
 /** A read is cancelled when its client disconnects; a write is not. */
 async function read(
   api: ApiContext,
-  { handler }: Endpoint,
+  { handler, exporter }: Endpoint,
   { req, res, request }: Reading,
 ): Promise<void> {
   const controller = new AbortController();
@@ -81,9 +83,15 @@ async function read(
   if (res.closed) cancel();
   res.once('close', cancel);
   try {
-    sendAnswer(req, res, await handler(api, { ...request, signal }));
+    if (exporter !== undefined && prefersCsv(req, MEDIA_TYPE)) {
+      await sendExport(req, res, await exporter(api, { ...request, signal }));
+    } else sendAnswer(req, res, await handler(api, { ...request, signal }));
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (signal.aborted) return;
+    if (!res.headersSent) throw error;
+    // A part must not be taken for the whole.
+    res.locals.failure = { reason: String(error) };
+    res.destroy();
   } finally {
     res.removeListener('close', cancel);
   }

@@ -103,8 +103,7 @@ export function facetRoutes({ api }: FacetRouteDeps): ApiRoute[] {
     role: 'viewer',
     summary: 'Count devices by their attributes',
     description:
-      'Takes the filters of `GET /devices`. In a large fleet a count is used again for up to some minutes: ' +
-      '`counted_at` says how old it is. 400 `query_too_expensive` for a filter that takes too long.',
+      'Takes the filters of `GET /devices`. A count that took long is used again for longer.',
     parameters: [BY, { $ref: '#/components/parameters/filter' }],
     answers: [
       {

@@ -23,10 +23,7 @@ const ME = {
     role: z.enum(ROLES).describe('Role of the token.'),
     rights: z
       .array(z.string())
-      .describe(
-        'The operations that the role may call, by their `operationId`; without reads of linkage, which ' +
-          'follow from those of the resources.',
-      ),
+      .describe('Each `operationId` that the role may call, without reads of linkage.'),
     authenticated_at: z
       .string()
       .meta({ format: 'date-time' })

@@ -65,10 +65,8 @@ function signInOperation(deps: SessionRouteDeps): ApiOperation {
     isRepeatable: false,
     summary: 'Sign in',
     description:
-      'Exchanges an API token, or the secret of a sign-in link, for the cookie of a session, which acts as the token: ' +
-      '`__Host-muster` over https, `muster_session_PORT` over http. A session that the browser has already ' +
-      'ends. A change by a session needs the header `X-Muster-Console: 1`; a read with ' +
-      '`X-Muster-Console: background` does not put off its end.',
+      'Exchanges an API token, or the secret of a sign-in link, for the cookie of a session, which acts as ' +
+      'the token. A session that the browser has already ends.',
     requestBody: { required: true, content: bodyContent(SIGN_IN) },
     answers: [
       {

@@ -4,10 +4,10 @@ import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/
 import type { Answer, ApiContext, Handler } from '../handler.js';
 import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
 import { changeColumns, changesOf, columnsOf, linkChanges } from './changes.js';
+import type { CollectionPlace, ScopeOf } from './collection-place.js';
 import { createAtOnce } from './create-at-once.js';
 import { auditOfCreate, type Creation, createdAnswer, readCreation } from './creation.js';
 import { itemContent } from './item.js';
-import type { CollectionPlace, ScopeOf } from './list.js';
 import { addLinks, replaceLinks } from './relate.js';
 import { requireValid } from './related-check.js';
 

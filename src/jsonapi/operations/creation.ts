@@ -5,8 +5,8 @@ import type { Answer, ApiContext, ApiRequest } from '../handler.js';
 import type { WriteQuery } from '../query/query.js';
 import { type FixedByPath, type Parsed, parseCreate } from '../requests/input.js';
 import { flagDetails } from './changes.js';
+import type { CollectionPlace, ScopeOf } from './collection-place.js';
 import { type ItemQuery, readWriteQuery } from './item.js';
-import type { CollectionPlace, ScopeOf } from './list.js';
 
 /** The request of a create, read without the database. */
 export interface Creation {

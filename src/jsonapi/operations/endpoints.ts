@@ -11,10 +11,12 @@ import type { ToOne } from '../definition/shape.js';
 import { unionParts } from '../definition/unions.js';
 import type { Handler, WriteHandler } from '../handler.js';
 import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
+import type { CollectionPlace } from './collection-place.js';
 import { createHandler } from './create.js';
+import { csvExporter, type Exporter } from './export.js';
 import { itemHandler } from './item.js';
 import { linkageHandler, type RelationshipPlace, unionHandler } from './linkage.js';
-import { type CollectionPlace, listHandler } from './list.js';
+import { listHandler } from './list.js';
 import { changeLinkHandler, changeLinksHandler } from './relationships.js';
 import { deleteHandler, updateHandler } from './update.js';
 
@@ -24,6 +26,8 @@ export interface Endpoint {
   role: Role;
   handler: Handler;
   hasBody: boolean;
+  /** Of a collection: all its rows as text. */
+  exporter?: Exporter;
 }
 
 /** One path and its methods. `{id}` is the only parameter. */
@@ -70,7 +74,10 @@ function collectionRoute(
   { access = definition.access, ...place }: CollectionPlace & { access?: Access } = {},
 ): Route {
   const methods = {
-    GET: reads(access.read, listHandler(definition, place)),
+    GET: {
+      ...reads(access.read, listHandler(definition, place)),
+      exporter: csvExporter(definition, place),
+    },
     ...creates(access.create, 'POST', createHandler(definition, place)),
   };
   return { path, methods };

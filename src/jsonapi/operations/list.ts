@@ -1,49 +1,25 @@
-import type { ResourceDefinition, ToMany, View } from '../definition/definition.js';
-import { ownRows } from '../definition/ownership.js';
+import type { ResourceDefinition } from '../definition/definition.js';
 import { JSONAPI } from '../documents/document.js';
 import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
-import { withAdvice } from '../documents/list-advice.js';
 import { writeList } from '../documents/list-document.js';
-import { prepareRows, project } from '../documents/projection.js';
-import { callerOf, type Handler } from '../handler.js';
-import type { FilterNode } from '../query/filter-node.js';
-import { parseCollectionQuery } from '../query/query.js';
-import type { ListResult, Scope } from '../store.js';
-
-/** The parent and relationship of a collection below a resource. */
-export interface ScopeOf extends Omit<Scope, 'id'> {
-  parent: ResourceDefinition;
-  relation: ToMany;
-}
-
-/** Restricts a collection's rows besides the client's filter. */
-export interface CollectionPlace {
-  scopeOf?: ScopeOf | undefined;
-  view?: View | undefined;
-}
+import { prepareRows } from '../documents/projection.js';
+import type { Handler } from '../handler.js';
+import type { ListResult } from '../store.js';
+import type { CollectionPlace } from './collection-place.js';
+import { listPage, readListing } from './listing.js';
 
 export function listHandler(
   definition: ResourceDefinition,
   { scopeOf, view }: CollectionPlace = {},
 ): Handler {
   return async (api, request) => {
-    const { registry, store, basePath, services } = api;
+    const { registry, basePath, services } = api;
     const { stringIds } = request.form;
-    const reader = { registry, actor: request.context.actor };
-    const query = parseCollectionQuery(request.query, definition, reader);
-    const fields = query.fields.get(definition.type);
+    const listing = readListing(api, request, { definition, scopeOf, view });
+    const { query, projection, reader, asked } = listing;
     const { include } = query;
-    const projection = project(definition, { fields, include, detail: false, reader });
-    const { columns } = projection;
-    const scope = scopeOf && { ...scopeOf, id: request.id };
-    const own = ownRows(definition, reader.actor);
-    const filter = [...own, ...(view ? [viewFilter(view)] : []), ...query.filter];
-    const caller = callerOf(request);
-    const asked = { ...query, scope, caller, filter, shape: definition, columns };
-    const result = await store.list(asked).catch((error: unknown) => {
-      throw withAdvice(error, query);
-    });
+    const result = await listPage(api, listing);
     const { rows } = result;
     await prepareRows(projection, rows, services);
     const found = await findIncluded(api, rows, {
@@ -51,7 +27,7 @@ export function listHandler(
       query,
       reader,
       trx: null,
-      caller,
+      caller: asked.caller,
       stringIds,
     });
     const { linkage } = found;
@@ -66,10 +42,6 @@ export function listHandler(
     });
     return { status: 200, ...content };
   };
-}
-
-function viewFilter({ attribute: name, value }: View): FilterNode {
-  return { kind: 'compare', column: { name, kind: 'text', ignoreCase: false }, op: 'eq', value };
 }
 
 function listMeta({ rows, total, totalIsEstimate }: ListResult): Record<string, unknown> {

@@ -138,8 +138,8 @@ function filterSchemas(): Schemas {
       name: {
         type: 'string',
         description:
-          'An attribute, `id`, a relationship, or `relationship__attribute`; of devices also `search`, with ' +
-          '`contains`: a part of name, host name, serial number, UDID, asset tag, account or user.',
+          'An attribute, `id`, a relationship, or `relationship__attribute`; of devices also `search` ' +
+          'with `contains`.',
       },
       op: { type: 'string', enum: OPERATORS },
       val: {

@@ -19,7 +19,10 @@ export function sharedAnswers(registry: Registry): Schemas {
 
 function resourceAnswers({ type, access }: ResourceDefinition): Schemas {
   const content = jsonApiObject(refTo(`${type}_document`), `${type}_document`);
-  const list = jsonApiObject(refTo(`${type}_list`));
+  const list = {
+    ...jsonApiObject(refTo(`${type}_list`)),
+    'text/csv': {},
+  };
   const replayed = access.update === null ? [] : ['Idempotency-Replayed'];
   const found = { description: 'The resource.', content, headers: ['ETag', ...replayed] };
   const headers = ['Location', 'ETag', 'Idempotency-Replayed'];
