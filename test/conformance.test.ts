@@ -282,8 +282,12 @@ describe.each(NAMED)('one of %s', (_type, definition) => {
     expect(one(response)).toMatchObject({ type, id: row?.id, links: { self } });
     expect(Array.isArray(response.body.data)).toBe(definition.alwaysArray === true);
     expect(response.body.meta).toEqual(definition.alwaysArray ? { count: 1 } : undefined);
-    const shown = visible(definition, ({ writeOnly }) => writeOnly !== true).map(([name]) => name);
+    const all = visible(definition, ({ writeOnly }) => writeOnly !== true);
+    const shown = all.filter(([, { onRequest }]) => !onRequest).map(([name]) => name);
     expect(Object.keys(one(response).attributes)).toEqual(shown);
+    const names = all.map(([name]) => name);
+    const whole = await get(`${path}/${row?.id}`, { [`fields[${type}]`]: names.join(',') });
+    expect(Object.keys(one(whole).attributes)).toEqual(names);
   });
 
   it.each(['0', '999999999', '99999999999999999999999', 'abc', '1.5', '-1', '%00'])(

@@ -195,7 +195,8 @@ export async function seed(api: TestApi, definition: ResourceDefinition, deviceI
   for (let index = 0; index < ROWS; index += 1) {
     const id = await insertedId(api, definition, deviceId);
     const stored = Object.entries(definition.attributes).filter(
-      ([name, { derivedFrom }]) => !derivedFrom && !generated.includes(name),
+      ([name, { derivedFrom, onRequest }]) =>
+        !derivedFrom && !onRequest && !generated.includes(name),
     );
     const values = Object.fromEntries(
       stored.map(([name, attribute]) => {

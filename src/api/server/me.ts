@@ -28,11 +28,8 @@ const ME = {
       .string()
       .meta({ format: 'date-time' })
       .nullable()
-      .describe('When the session signed in; null: the token itself was sent.'),
-    session_id: z
-      .int()
-      .nullable()
-      .describe('The session by which this request came; null: the token itself was sent.'),
+      .describe('When the session signed in.'),
+    session_id: z.int().nullable().describe('null: the token itself was sent.'),
   }),
 };
 

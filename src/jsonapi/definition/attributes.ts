@@ -34,6 +34,8 @@ export interface AttributeOptions {
   isVersion?: boolean;
   /** Omitted from lists and included resources unless `fields[type]` names it. */
   heavy?: boolean;
+  /** In no document unless `fields[type]` names it: each row's value costs a read of its own. */
+  onRequest?: boolean;
   /** Changes without writes by clients, so If-Match does not protect it. */
   volatile?: boolean;
   /** The values that clients may write, if fewer than those shown. */
@@ -195,6 +197,14 @@ function storableJson(schema: ZodType): ZodType {
   });
   // The depth is checked first, since the schema's own walk is recursive.
   return sound.pipe(schema);
+}
+
+/** How many related rows there are, by a function of the database with this name. */
+export function count(): Attribute {
+  return integer({
+    ...{ write: 'never', nullable: false, volatile: true, onRequest: true },
+    ...{ sortable: false, filterable: false },
+  });
 }
 
 /** The same attribute under several names. */

@@ -55,7 +55,8 @@ function select(definition: ResourceDefinition, options: ProjectionOptions): Sho
   const { fields, include = [], detail, reader } = options;
   const attributes = Object.entries(definition.attributes).filter(([name, attribute]) => {
     if (!isReadable(attribute, reader.actor)) return false;
-    return fields ? fields.has(name) : detail || !attribute.heavy;
+    if (fields) return fields.has(name);
+    return !attribute.onRequest && (detail || !attribute.heavy);
   });
   // JSON:API 1.1, "Compound Documents": an included resource keeps its linkage.
   const relationships = Object.entries(definition.relationships).filter(([name]) => {

@@ -25,8 +25,9 @@ function findColumns(definition: ResourceDefinition): string[] {
   return [...new Set([...own, ...keys])];
 }
 
-/** Computed from columns and never written: their changes are listed instead. */
-function isPresentation({ derivedFrom, write }: Attribute): boolean {
+/** Counted, or computed from columns, and never written: their changes are listed instead. */
+function isPresentation({ derivedFrom, write, onRequest }: Attribute): boolean {
+  if (onRequest) return true;
   return derivedFrom !== undefined && write === 'never';
 }
 

@@ -2,6 +2,7 @@ import {
   type Attribute,
   bigInteger,
   bool,
+  count,
   each,
   float,
   integer,
@@ -53,6 +54,7 @@ export const identity: Record<string, Attribute> = {
   last_seen: timestamp({ write: 'create', volatile: true, sortsByScan: true }),
   last_push_at: timestamp({ write: 'create', volatile: true }),
   tokenupdate_at: timestamp({ volatile: true }),
+  pending_commands: count(),
   inventory_queued_at: timestamp({ write: 'create', volatile: true }),
   created_at: timestamp({ write: 'create', nullable: false }),
 };

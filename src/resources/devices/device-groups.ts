@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { notFound, validationError } from '../../errors.js';
 import type { SmartGroups } from '../../groups/smart-groups.js';
 import {
+  count,
   integer,
   objectList,
   oneOf,
@@ -97,6 +98,7 @@ export const deviceGroups = defineResource<GroupServices>({
     evaluated_at: timestamp(SERVER),
     evaluated_devices: integer(SERVER),
     created_at: timestamp({ write: 'never' }),
+    devices_count: count(),
   },
   defaults: { kind: 'static' },
   relationships: {

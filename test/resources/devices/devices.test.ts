@@ -108,10 +108,10 @@ describe('creating a device', () => {
     expect(JSON.stringify(response.body)).not.toContain('sealed');
   });
 
-  it('takes every attribute there is but the health, which the server keeps', async () => {
+  it('takes every attribute there is but what the server keeps and counts', async () => {
     const definition = devices as ResourceDefinition;
     const attributes = sampleAttributes(definition, 21);
-    expect(new Set([...Object.keys(attributes), 'health'])).toEqual(
+    expect(new Set([...Object.keys(attributes), 'health', 'pending_commands'])).toEqual(
       new Set(Object.keys(definition.attributes)),
     );
     const response = await request(api.app)

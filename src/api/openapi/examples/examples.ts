@@ -75,7 +75,7 @@ function resource(definition: ResourceDefinition, basePath: string) {
   const { type, path } = definition;
   const self = `${basePath}${path}/${ID}`;
   const shown = Object.entries(definition.attributes)
-    .filter(([, { writeOnly, heavy }]) => !writeOnly && !heavy)
+    .filter(([, { writeOnly, heavy, onRequest }]) => !writeOnly && !heavy && !onRequest)
     .slice(0, MAX_ATTRIBUTES);
   const attributes = shown.map(([name, attribute]) => [name, sampleValue(name, attribute) ?? null]);
   return {

@@ -54,10 +54,13 @@ function attributesSchema({ type, attributes }: ResourceDefinition): Schema {
 }
 
 function heavyNote(attributes: ResourceDefinition['attributes']): string {
-  const heavy = Object.keys(attributes).filter((name) => attributes[name]?.heavy);
-  if (heavy.length === 0) return '';
-  const names = heavy.map((name) => `\`${name}\``).join(', ');
-  return ` Lists leave out ${names} unless they are selected.`;
+  const namesOf = (isMeant: (attribute: Attribute) => boolean | undefined) =>
+    Object.entries(attributes).flatMap(([name, one]) => (isMeant(one) ? [`\`${name}\``] : []));
+  const heavy = namesOf((one) => one.heavy);
+  const asked = namesOf((one) => one.onRequest);
+  const ofLists = ` Lists leave out ${heavy.join(', ')} unless they are selected.`;
+  const ofAll = ` ${asked.join(', ')} must be selected.`;
+  return (heavy.length > 0 ? ofLists : '') + (asked.length > 0 ? ofAll : '');
 }
 
 /** A schema of `components` where some members are known better. */

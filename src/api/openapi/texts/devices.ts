@@ -23,6 +23,7 @@ const IDENTITY = {
   last_seen: 'The last contact at /mdm.',
   last_push_at: 'When it was last pushed.',
   tokenupdate_at: 'When it last sent its push token.',
+  pending_commands: 'Commands that are not final.',
   inventory_queued_at: 'When its inventory was last requested.',
   cell: 'The label `c` of its ServerURL, for proxies to route by.',
   health:
@@ -217,6 +218,7 @@ export const DEVICE_TEXTS = {
       'also take durations such as `P30D`, where `lt` is older and `gt` younger.',
     evaluated_at:
       'When the rule was evaluated for all devices after it was saved; null until then.',
+    devices_count: 'Devices in it.',
     evaluated_devices: 'Devices that this evaluation has read so far.',
     created_at: 'When it was made.',
   },
@@ -260,5 +262,6 @@ export const DEVICE_TEXTS = {
   tags: {
     name: 'Its name, unique regardless of letter case.',
     color: 'Six hexadecimal digits.',
+    devices_count: 'Devices that have it.',
   },
 };
