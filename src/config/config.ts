@@ -20,6 +20,7 @@ import {
   limit,
   masterKey,
   networks,
+  oneOf,
   onOff,
   origins,
   passphrase,
@@ -161,23 +162,15 @@ export const ENVIRONMENT = z.object({
   CLIENT_CERT_HEADER: headerName.optional(),
   DEVICE_CA_FILE: z.string().optional(),
   IDENTITY_GRACE: grace,
-  ENROLLMENT: z
-    .enum(ENROLLMENT_POLICIES, `must be one of ${ENROLLMENT_POLICIES.join(', ')}`)
-    .default('open'),
-  REPLACE_ENROLLED: z
-    .enum(REPLACEMENTS, `must be one of ${REPLACEMENTS.join(', ')}`)
-    .default('allow'),
+  ENROLLMENT: oneOf(ENROLLMENT_POLICIES, 'open'),
+  REPLACE_ENROLLED: oneOf(REPLACEMENTS, 'allow'),
   ADE_ONLY_KNOWN: onOff.optional(),
-  ACCOUNT_ENROLLMENT: z
-    .enum(ACCOUNT_ENROLLMENTS, `must be one of ${ACCOUNT_ENROLLMENTS.join(', ')}`)
-    .default('byod'),
+  ACCOUNT_ENROLLMENT: oneOf(ACCOUNT_ENROLLMENTS, 'byod'),
   OIDC_ISSUER: serviceUrl.optional(),
   OIDC_CLIENT_ID: z.string().optional(),
   OIDC_CLIENT_SECRET: z.string().optional(),
   OIDC_ACCOUNT_CLAIM: z.string().default('email'),
-  USER_AUTHENTICATE: z
-    .enum(USER_AUTHENTICATIONS, `must be one of ${USER_AUTHENTICATIONS.join(', ')}`)
-    .default('refuse'),
+  USER_AUTHENTICATE: oneOf(USER_AUTHENTICATIONS, 'refuse'),
   SETUP_TIMEOUT: setupTimeout,
   SILENT_AFTER: limit('7d'),
   BUSY_AFTER: limit('3d'),
@@ -194,7 +187,7 @@ export const ENVIRONMENT = z.object({
   KEEP_RESULTS: onOff.default('off'),
   KEY_EXPORT: onOff.default('on'),
   CORS_ORIGINS: origins.default([]),
-  ROLE: z.enum(ROLES, `must be one of ${ROLES.join(', ')}`).default('all'),
+  ROLE: oneOf(ROLES, 'all'),
   WORKERS: workers.default(1),
   IDENTITY_CACHE: cachedIdentities.default(100_000),
   APNS_HOST: serviceHost.default(APPLE_PUSH_HOST),
@@ -207,7 +200,7 @@ export const ENVIRONMENT = z.object({
   CONFIRM_ABOVE: deviceCount.default(500),
   CONFIRM_REMOVALS: deviceCount.default(20),
   CREDENTIALS_PER_MINUTE: countPerMinute.default(300),
-  LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  LOG_LEVEL: oneOf(LOG_LEVELS, 'info'),
 });
 
 type Environment = z.infer<typeof ENVIRONMENT>;

@@ -156,6 +156,10 @@ export const headerName = z
   .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header, like Client-Cert')
   .transform((text) => text.toLowerCase());
 
+export function oneOf<const T extends string>(values: readonly T[], standard: T) {
+  return z.enum(values, `must be one of ${values.join(', ')}`).default(standard);
+}
+
 export const onOff = z.enum(['on', 'off'], 'must be on or off');
 
 export const origins = z
