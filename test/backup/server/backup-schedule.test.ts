@@ -1,0 +1,139 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createBackupScheduleTask } from '../../../src/backup/server/backup-schedule.js';
+import { createBackupTask } from '../../../src/backup/server/backup-task.js';
+import { Backups } from '../../../src/backup/server/backups.js';
+import { deleteOldBackups } from '../../../src/backup/server/kept-backups.js';
+import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
+import { createJobQueue } from '../../../src/jobs/job-queue.js';
+import { backupInThread } from '../../../src/threads/backup-in-thread.js';
+import { MASTER_KEY } from '../../helpers/app.js';
+import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
+import { capturingLogger } from '../../http/log-lines.js';
+import { runTask } from '../../jobs/tasks/run-task.js';
+import { verify } from '../backup-files.js';
+
+const HOUR_MS = 3_600_000;
+
+let test: TestDatabase;
+let directory: string;
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+afterAll(async () => {
+  await test?.drop();
+  removeTemporaryDirectories();
+});
+beforeEach(async () => {
+  directory = join(temporaryDirectory(), 'backups');
+  await test.db.knex.raw('truncate backups, graphile_worker._private_jobs, audit_events');
+});
+
+function tasks(backupDir = directory) {
+  const { db } = test;
+  const { logger, lines } = capturingLogger();
+  const settings = {
+    ...{ backupDir, backupEvery: 6 * HOUR_MS, backupKeep: 3, backupPassphrase: undefined },
+  };
+  const backups = new Backups(settings, createJobQueue());
+  const writeBackup = backupInThread(db, new SecretBox(MASTER_KEY));
+  const task = createBackupTask({ db, logger, settings, writeBackup });
+  return {
+    lines,
+    tick: () => runTask(createBackupScheduleTask({ db, logger, settings, backups })),
+    run: async (id: number, signal = new AbortController().signal) =>
+      await task.run({ id }, { jobId: 1, attempt: 1, signal }),
+  };
+}
+
+async function rows() {
+  return await test.db.knex('backups').orderBy('id');
+}
+
+const jobs = async () =>
+  (await test.db.knex('jobs').select('task', 'key')).map(({ task, key }) => `${task} ${key}`);
+
+/** As if all that has happened had happened earlier. */
+const age = (ms: number) =>
+  test.db.knex.raw(
+    `update backups set created_at = created_at - :ms * interval '1 ms',
+       started_at = started_at - :ms * interval '1 ms', finished_at = finished_at - :ms * interval '1 ms'`,
+    { ms },
+  );
+
+describe('the schedule of backups', () => {
+  it('tries again a quarter of an hour after a failure, which names the cause', async () => {
+    writeFileSync(directory, 'a file where the directory should be');
+    const { tick, run, lines } = tasks();
+    await tick();
+    const [first] = await rows();
+    await run(first.id);
+    await test.db.knex.raw('delete from graphile_worker._private_jobs');
+    const [failed] = await rows();
+    expect([failed.state, failed.error]).toEqual([
+      'failed',
+      expect.stringContaining(`${directory} (BACKUP_DIR) cannot be made: `),
+    ]);
+    expect(lines.map(({ msg }) => msg)).toEqual(['a backup has failed']);
+    await tick();
+    await age(14 * 60_000);
+    await tick();
+    expect(await rows()).toHaveLength(1);
+    await age(2 * 60_000);
+    await tick();
+    expect(await rows()).toHaveLength(2);
+  });
+
+  it('ends one that no job makes any more', async () => {
+    const { tick, lines } = tasks();
+    await tick();
+    await test.db.knex.raw('delete from graphile_worker._private_jobs');
+    await tick();
+    const [abandoned] = await rows();
+    expect([abandoned.state, abandoned.error]).toEqual([
+      'failed',
+      'the processes that made it ended in the middle of it',
+    ]);
+    expect(lines.map(({ msg }) => msg)).toEqual(['a backup was never finished']);
+  });
+});
+
+describe('a backup whose process is stopped in the middle of it', () => {
+  it('leaves no file, and is made when its job runs again', async () => {
+    const { tick, run } = tasks();
+    await tick();
+    const [{ id, file }] = await rows();
+    const controller = new AbortController();
+    const stopped = run(id, controller.signal);
+    controller.abort(new Error('the server stops'));
+    await expect(stopped).rejects.toThrow('the server stops');
+    expect(readdirSync(directory)).toEqual([]);
+    expect(await rows()).toMatchObject([{ state: 'running' }]);
+    // As of a process that was killed.
+    writeFileSync(`${file}.partial`, 'half of it');
+    await run(id);
+    expect(await rows()).toMatchObject([{ state: 'finished' }]);
+    expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([file]);
+    await verify(file);
+  });
+});
+
+describe('a part of a backup that a killed process has left', () => {
+  it('is deleted after a day, whoever may still write it', async () => {
+    mkdirSync(directory);
+    const [old, recent] = [5, 6].map((day) => `muster-2026110${day}T030000Z.backup.partial`);
+    for (const [name, hours] of [[old, 25] as const, [recent, 1] as const]) {
+      const partial = join(directory, String(name));
+      writeFileSync(partial, '');
+      const time = new Date(Date.now() - hours * HOUR_MS);
+      utimesSync(partial, time, time);
+    }
+    expect(await deleteOldBackups(directory, 3)).toEqual([]);
+    expect(readdirSync(directory)).toEqual([recent]);
+  });
+});
