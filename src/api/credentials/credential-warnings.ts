@@ -1,3 +1,4 @@
+import { type BackupState, backupWarnings } from '../../backup/server/backup-warnings.js';
 import { type Config, isLoopback } from '../../config/config.js';
 import type { BlockedTopic } from '../../db/admin/metrics-repository.js';
 import type { HaltedRollout, Pause, PausedProfile } from '../../db/assignments/item-repository.js';
@@ -43,6 +44,7 @@ export interface CredentialFacts {
   haltedRollouts: HaltedRollout[];
   /** Of enrolled devices, that end soon and are not being renewed. */
   identities: EndingIdentities;
+  backups: BackupState;
 }
 
 /** Topics whose push certificate can be used now. */
@@ -72,6 +74,7 @@ export function credentialWarnings(facts: CredentialFacts): CredentialWarning[] 
     ...identityWarning(facts),
     ...pauseWarnings(facts),
     ...facts.haltedRollouts.map(haltedWarning),
+    ...backupWarnings(facts.backups),
   ];
 }
 

@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
+import { lastBackupAt, readBackupState } from '../../backup/server/backup-warnings.js';
 import type { Config } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
@@ -40,7 +41,13 @@ export interface CredentialRouteDeps {
   db: Database;
   config: Pick<
     Config,
-    'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost' | 'depSyncInterval'
+    | 'enrollment'
+    | 'replaceEnrolled'
+    | 'publicUrl'
+    | 'lab'
+    | 'apnsHost'
+    | 'depSyncInterval'
+    | 'backupEvery'
   >;
   /** What is wrong with how this process speaks TLS. */
   tlsCaveats?: () => readonly TlsCaveat[];
@@ -84,6 +91,14 @@ const CREDENTIALS = {
         links,
       }),
     ),
+    last_backup_at: z
+      .string()
+      .meta({ format: 'date-time' })
+      .nullable()
+      .describe(
+        'When the newest good backup was begun: what has changed since then is in none. null: none ' +
+          'is known here.',
+      ),
     warnings: z.array(z.strictObject({ code: z.string(), detail: z.string() })),
   }),
 };
@@ -109,8 +124,8 @@ export function credentialRoutes(deps: CredentialRouteDeps, basePath: string): A
     description:
       'Every certificate and token that the server works by and that ends by itself, CAs and the ' +
       'certificate of TLS_CERT_FILE among them, the first to end first, and warnings: what ' +
-      'keeps devices from being reached, now or within 30 days, and what to do about it. `code` is ' +
-      'stable, `detail` is for people.',
+      'keeps devices from being reached, now or within 30 days, backups that are missing, and what to ' +
+      'do about it. `code` is stable, `detail` is for people.',
     tag: 'configuration',
     role: 'viewer',
     answers: [
@@ -150,6 +165,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     reconciler,
     paused,
     halted,
+    backups,
     ...accounts
   ] = await Promise.all([
     processesWithPushFailure(db, SILENT_MS),
@@ -162,6 +178,7 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     readReconcilerState(db.knex),
     pausedProfiles(db.knex, MOST_PAUSED),
     haltedRollouts(db.knex, MOST_PAUSED),
+    readBackupState(db, config),
     listFailingAccounts(db.knex, { isLabOn, staleAfter }),
     listDuplicateAccounts(db.knex, { isLabOn }),
   ]);
@@ -182,12 +199,15 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     haltedRollouts: halted,
     failingAccounts,
     duplicateAccounts,
+    backups,
   };
 }
 
 function documentOf(facts: CredentialFacts, basePath: string): Document {
+  const lastBackup = lastBackupAt(facts.backups);
   const attributes = {
     credentials: facts.credentials.map((credential) => shown(credential, basePath)),
+    last_backup_at: lastBackup && formatTimestamp(lastBackup),
     warnings: credentialWarnings(facts),
   };
   return ownDocument(CREDENTIALS, { id: 1, attributes, self: basePath + PATH });

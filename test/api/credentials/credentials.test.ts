@@ -20,6 +20,7 @@ const USUAL: CredentialRouteDeps['config'] = {
   publicUrl: 'https://mdm.example.com',
   apnsHost: 'https://push.example.com',
   depSyncInterval: 60_000,
+  backupEvery: undefined,
 };
 
 const PROCESS_TABLES = ['push_topics', 'server_processes'];
@@ -36,7 +37,10 @@ beforeAll(async () => {
   keyId = inserted.id;
 });
 afterEach(async () => {
-  for (const table of [...['certificates', 'dep_accounts', 'devices'], ...PROCESS_TABLES]) {
+  for (const table of [
+    ...['certificates', 'dep_accounts', 'devices', 'backups'],
+    ...PROCESS_TABLES,
+  ]) {
     await test.db.knex(table).delete();
   }
 });
@@ -102,6 +106,52 @@ async function warnings(config = USUAL): Promise<Warning[]> {
   return body.data.attributes.warnings as Warning[];
 }
 
+describe('backups at GET /api/v1/credentials', () => {
+  const DAILY: typeof USUAL = { ...USUAL, backupEvery: DAY_MS };
+  const ago = (days: number) => new Date(Date.now() - days * DAY_MS);
+  const add = (state: string, days: number, error: string | null = null) =>
+    test.db.knex('backups').insert({
+      ...{ state, error, source: 'schedule', is_encrypted: false, file: `/backups/${days}` },
+      ...{ started_at: ago(days), finished_at: ago(days) },
+    });
+  const ofBackups = async (config = DAILY) =>
+    (await warnings(config)).filter(({ code }) => code.startsWith('backup_'));
+  const lastBackup = async () => (await get()).body.data.attributes.last_backup_at;
+
+  it('show when the newest good one was begun, also once its file was deleted', async () => {
+    expect(await lastBackup()).toBeNull();
+    await add('finished', 3);
+    await add('failed', 1, 'the disk is full');
+    expect(Math.round((Date.now() - Date.parse(await lastBackup())) / DAY_MS)).toBe(3);
+    await add('deleted', 2);
+    expect(Math.round((Date.now() - Date.parse(await lastBackup())) / DAY_MS)).toBe(2);
+  });
+
+  it('warn of one that failed until one succeeds', async () => {
+    await add('finished', 3);
+    await add('failed', 1, 'the disk is full');
+    expect(await ofBackups(USUAL)).toEqual([
+      {
+        code: 'backup_failed',
+        detail: expect.stringMatching(
+          /^The last backup failed: the disk is full\. The last good one is of \S+Z\. Remove/,
+        ),
+      },
+    ]);
+    await add('finished', 0);
+    expect(await ofBackups()).toEqual([]);
+  });
+
+  it('warn after two intervals of BACKUP_EVERY without one', async () => {
+    expect(await ofBackups()).toEqual([]);
+    await add('finished', 2.1);
+    expect(await ofBackups()).toMatchObject([{ code: 'backup_overdue' }]);
+    expect(await ofBackups(USUAL)).toEqual([]);
+    await add('finished', 1.9);
+    expect(await ofBackups()).toEqual([]);
+  });
+});
+
 describe('GET /api/v1/credentials', () => {
   it('takes no parameters', async () => {
     const { status, body } = await get('/credentials?sort=name');
@@ -153,7 +203,7 @@ describe('GET /api/v1/credentials', () => {
       data: {
         type: 'credentials',
         id: 1,
-        attributes: { credentials: [first, second, third], warnings: [] },
+        attributes: { credentials: [first, second, third], last_backup_at: null, warnings: [] },
         links: { self: '/api/v1/credentials' },
       },
       links: { self: '/api/v1/credentials' },

@@ -77,6 +77,13 @@ describe('the doctor of the processes', () => {
 });
 
 describe('the doctor of the credentials', () => {
+  it('leaves the warnings of backups to their own check', async () => {
+    const warnings = [{ code: 'backup_failed', detail: 'The last backup failed.' }];
+    const credentials = async () => ({ credentials: [], warnings });
+    const found = await examine({ checks: [credentialsCheck], db: test.db, credentials });
+    expect(brief(found)).toEqual(['ok credentials']);
+  });
+
   it.each([
     ['no_push_certificate', 'error'],
     ['push_certificate_expired', 'error'],
