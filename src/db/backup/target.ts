@@ -2,9 +2,6 @@ import type pg from 'pg';
 import type { Database } from '../connection/database.js';
 import { LEFT_OUT, quoted } from './backup-tables.js';
 
-/** Tables in which the migrations themselves write rows. */
-const SEEDED = ['change_topics', 'health_state', 'reconciler_state', 'smart_group_state'];
-
 /** What a restore may begin with. */
 export interface Target {
   /** The first thing in it that is not of an unused Muster; undefined: it is empty. */
@@ -13,25 +10,40 @@ export interface Target {
   isMigrated: boolean;
 }
 
+/**
+ * `isState`: no row of it has an id of its own or belongs to another row. Such tables are the state and
+ * the settings of the server as a whole: migrations write rows into them, and whoever changes one leaves
+ * an audit event.
+ */
 const RELATIONS = `
-select c.relname as name, c.relkind as kind from pg_class c
+select c.relname as name, c.relkind as kind,
+  not exists (select from pg_attribute a where a.attrelid = c.oid and a.attidentity <> '')
+    and not exists (select from pg_constraint k where k.conrelid = c.oid and k.contype = 'f')
+    as "isState"
+from pg_class c
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
   and not exists (
     select from pg_depend d where d.objid = c.oid and d.deptype in ('e', 'i', 'a')
       and d.classid = 'pg_class'::regclass)
 order by c.relname`;
 
+interface Relation {
+  name: string;
+  kind: string;
+  isState: boolean;
+}
+
 /** Reads only. */
 export async function inspectTarget({ pool }: Database): Promise<Target> {
-  const { rows } = await pool.query<{ name: string; kind: string }>(RELATIONS);
+  const { rows } = await pool.query<Relation>(RELATIONS);
   const isMigrated = rows.some(({ name }) => name === 'knex_migrations');
   if (!isMigrated) {
     const [first] = rows;
     return { isMigrated, content: first && `there is ${first.name}` };
   }
-  const unused = [...SEEDED, ...LEFT_OUT];
-  for (const { name, kind } of rows) {
-    if (kind !== 'r' || unused.includes(name)) continue;
+  const leftOut: readonly string[] = LEFT_OUT;
+  for (const { name, kind, isState } of rows) {
+    if (kind !== 'r' || isState || leftOut.includes(name)) continue;
     if (await hasRows(pool, name)) return { isMigrated, content: `the table ${name} has rows` };
   }
   return { isMigrated, content: undefined };

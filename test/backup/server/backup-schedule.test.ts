@@ -55,9 +55,6 @@ async function rows() {
   return await test.db.knex('backups').orderBy('id');
 }
 
-const jobs = async () =>
-  (await test.db.knex('jobs').select('task', 'key')).map(({ task, key }) => `${task} ${key}`);
-
 /** As if all that has happened had happened earlier. */
 const age = (ms: number) =>
   test.db.knex.raw(
