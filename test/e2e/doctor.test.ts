@@ -33,6 +33,7 @@ describe('muster doctor with the embedded PostgreSQL', () => {
     expect(beside.found.filter((one) => !one.startsWith('ok '))).toEqual([
       'error no_push_certificate',
       'warning public_address_plain_http',
+      'warning backup_missing',
     ]);
     expect(beside.found).toEqual(
       expect.arrayContaining([
