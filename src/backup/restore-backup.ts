@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { destructiveTypes } from '../commands/command-types.js';
 import { endSignIns, type StoppedWork, stopDangerousWork } from '../db/backup/pending-work.js';
 import { analyze, inRestoreTransaction } from '../db/backup/restore-transaction.js';
-import { inspectTarget } from '../db/backup/target.js';
+import { canHaveProcesses, inspectTarget } from '../db/backup/target.js';
 import type { Database } from '../db/connection/database.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { liveProcesses } from '../db/processes/process-repository.js';
@@ -83,8 +83,8 @@ export async function restoreBackup(request: RestoreRequest): Promise<Restored> 
 }
 
 async function refuseUsed(db: Database): Promise<void> {
-  const { content, isMigrated } = await inspectTarget(db);
-  if (isMigrated) await refuseServed(db);
+  const { content } = await inspectTarget(db);
+  if (await canHaveProcesses(db)) await refuseServed(db);
   if (content === undefined) return;
   const message =
     `the database is not empty (${content}); nothing was changed. Restore into a new database: ` +

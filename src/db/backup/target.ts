@@ -53,3 +53,9 @@ async function hasRows(pool: pg.Pool, table: string): Promise<boolean> {
   const { rowCount } = await pool.query(`select from public.${quoted(table)} limit 1`);
   return rowCount !== 0;
 }
+
+/** False of a schema that was reverted, as a restore that failed leaves it. */
+export async function canHaveProcesses({ pool }: Database): Promise<boolean> {
+  const text = "select from pg_class where oid = to_regclass('public.server_processes')";
+  return (await pool.query(text)).rowCount === 1;
+}
