@@ -62,6 +62,7 @@ describe('the audit trail', () => {
         request_id: 'request-1',
         outcome: 'success',
         details: { attributes: ['device_name'] },
+        session_id: null,
       },
       expect.objectContaining({
         source_address: null,

@@ -34,7 +34,7 @@ describe('a name that the API does not have', () => {
     [
       '/tags?fields[tags]=nam',
       'fields[tags]',
-      'tags has no field "nam"; known: name, color, devices, applications, profiles',
+      'tags has no field "nam"; known: name, color, devices_count, devices, applications, profiles',
     ],
     [
       '/tags?include=device',
@@ -92,7 +92,10 @@ describe('a name that the API does not have', () => {
     expect(await refusal('POST', '/tags', body)).toEqual([
       422,
       ['/data/attributes/name', 'name must be a string'],
-      ['/data/attributes/colour', 'tags has no attribute "colour"; known: name, color'],
+      [
+        '/data/attributes/colour',
+        'tags has no attribute "colour"; known: name, color, devices_count',
+      ],
       [
         '/data/relationships/device',
         'tags has no relationship "device"; known: devices, applications, profiles',

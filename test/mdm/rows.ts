@@ -6,6 +6,7 @@ const BACKGROUND = [
   ...['change_topics', 'device_pushes', 'server_processes', 'user_pushes'],
   ...['device_reconciliations', 'reconcile_item_marks', 'reconcile_marks'],
   ...['device_clocks', 'device_findings', 'device_health', 'health_marks', 'health_state'],
+  'fleet_figures',
 ];
 
 async function tables({ knex }: Database): Promise<string[]> {

@@ -102,8 +102,7 @@ export function facetRoutes({ api }: FacetRouteDeps): ApiRoute[] {
     tag: 'devices',
     role: 'viewer',
     summary: 'Count devices by their attributes',
-    description:
-      'Takes the filters of `GET /devices`. A count that took long is used again for longer.',
+    description: 'Takes the filters of `GET /devices`.',
     parameters: [BY, { $ref: '#/components/parameters/filter' }],
     answers: [
       {

@@ -21,11 +21,9 @@ export function backupRoutes({ api, backups }: BackupRouteDeps): ApiRoute[] {
     role: 'admin',
     summary: 'Make a backup now',
     description:
-      'Writes a backup into BACKUP_DIR in the background; its progress shows on the resource ' +
-      '(`state`, `tables_done`, `bytes`, then `finished_at` or `error`). It is encrypted if ' +
-      'BACKUP_PASSPHRASE is set, and never contains the master key. 409 `conflict` without ' +
-      'BACKUP_DIR, and while another backup is under way.',
-    answer: { status: 202, description: 'The backup, which is going to be made.', shows: TYPE },
+      'Writes a backup into BACKUP_DIR in the background, without the master key. 409 `conflict` without ' +
+      'BACKUP_DIR, and while another one is under way.',
+    answer: { status: 202, description: 'The backup.', shows: TYPE },
     audit: { action: `${TYPE}.create`, targetType: TYPE, refusals: [] },
     run: async (trx, { context: { actor } }) => {
       const { id, file } = await backups.request(trx, {

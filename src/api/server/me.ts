@@ -50,7 +50,6 @@ export function meRoutes({ api }: MeRouteDeps, routes: ApiRoute[]): ApiRoute[] {
     tag: 'sessions',
     role: 'viewer',
     summary: 'Get who you are',
-    description: 'The name, the role and the rights of the token, and the session.',
     answers: [
       {
         status: 200,

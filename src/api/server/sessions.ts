@@ -65,8 +65,7 @@ function signInOperation(deps: SessionRouteDeps): ApiOperation {
     isRepeatable: false,
     summary: 'Sign in',
     description:
-      'Exchanges an API token, or the secret of a sign-in link, for the cookie of a session, which acts as ' +
-      'the token. A session that the browser has already ends.',
+      'Exchanges an API token, or the secret of a sign-in link, for the cookie of a session.',
     requestBody: { required: true, content: bodyContent(SIGN_IN) },
     answers: [
       {

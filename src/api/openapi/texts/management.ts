@@ -71,8 +71,7 @@ export const MANAGEMENT_TEXTS = {
     reason: 'Why it was cancelled or expired.',
     error_chain: "Apple's `ErrorChain`.",
     result:
-      "The device's answer; secret values are masked. Null of an inventory that the server queued by itself " +
-      'once its facts are stored, unless `KEEP_RESULTS` is on.',
+      "The device's answer; secret values are masked. Null of a handled scheduled inventory, see `KEEP_RESULTS`.",
   },
   command_batches: {
     name: 'For people.',
