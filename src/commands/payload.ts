@@ -78,14 +78,21 @@ export function prepareCommand(
   return { uuid: command.uuid, requestType, payload, sha256: sha256Of(body) };
 }
 
-/** The row of a command of the inventory. */
+/** The row of a command of the inventory, for the device or for a user of it. */
 export function scheduledCommand(
   box: SecretBox,
-  device_id: number,
+  { deviceId, userId }: { deviceId: number; userId?: number },
   { requestType, parameters }: PlannedCommand,
 ): NewCommand {
   const { uuid, payload, sha256 } = prepareCommand(box, requestType, parameters);
-  return { uuid, device_id, request_type: requestType, payload, scheduled_sha256: sha256 };
+  return {
+    uuid,
+    device_id: deviceId,
+    device_user_id: userId ?? null,
+    request_type: requestType,
+    payload,
+    scheduled_sha256: sha256,
+  };
 }
 
 /** Sealed when a parameter is a secret. */

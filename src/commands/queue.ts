@@ -73,6 +73,8 @@ export interface CommandPlan {
  */
 const STILL_CONNECTED_MS = 10_000;
 
+const PROFILE_LIST: PlannedCommand = { requestType: 'ProfileList', parameters: {} };
+
 /**
  * Queues commands and requests the push of their device. Every method works in the caller's
  * transaction.
@@ -193,16 +195,16 @@ export class CommandQueue {
   /** Asks devices for their profiles, unless a scheduled command that does so waits already. */
   async queueProfileLists(trx: Transaction, deviceIds: readonly number[]): Promise<void> {
     if (deviceIds.length === 0) return;
-    const planned = [{ requestType: 'ProfileList', parameters: {} }];
-    const rows = deviceIds.flatMap((id) => this.prepare({ id }, planned));
+    const rows = deviceIds.map((deviceId) =>
+      scheduledCommand(this.box, { deviceId }, PROFILE_LIST),
+    );
     await this.addScheduled(trx, rows, {});
   }
 
-  /** The same for users, whom nobody has asked yet. */
+  /** The same for users of whom no scheduled command waits. */
   async queueUserProfileLists(trx: Transaction, users: readonly UserOfDevice[]): Promise<void> {
     if (users.length === 0) return;
-    const command = { requestType: 'ProfileList', parameters: {} };
-    const rows = users.map(({ userId, deviceId }) => this.toRow(deviceId, { ...command, userId }));
+    const rows = users.map((user) => scheduledCommand(this.box, user, PROFILE_LIST));
     await insertCommands(trx, rows);
     await this.pushUsersLater(
       trx,
@@ -282,7 +284,7 @@ export class CommandQueue {
     { id }: Pick<InventoryTarget, 'id'>,
     planned: readonly PlannedCommand[],
   ): NewCommand[] {
-    return planned.map((command) => scheduledCommand(this.box, id, command));
+    return planned.map((command) => scheduledCommand(this.box, { deviceId: id }, command));
   }
 }
 

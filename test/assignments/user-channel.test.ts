@@ -44,6 +44,13 @@ async function assigned({ facts = MAC as object, members = FOR_USERS as Members 
   return { device, id, identifier, tag };
 }
 
+async function queueInventory({ id }: ManagedDevice): Promise<void> {
+  await inTransaction(app.db, async (trx) => {
+    const [target] = await findTargets(trx, [id]);
+    if (target) await new CommandQueue(app.box).queueInventories(trx, [target]);
+  });
+}
+
 /** Each item of the device: the short name of its user, state and reason. */
 async function items({ id }: ManagedDevice) {
   return await app.db
@@ -106,15 +113,38 @@ describe('a profile whose file has PayloadScope User', () => {
     }
     await settle();
     anna.profiles.clear();
-    await inTransaction(app.db, async (trx) => {
-      const [target] = await findTargets(trx, [device.id]);
-      if (target) await new CommandQueue(app.box).queueInventories(trx, [target]);
-    });
+    await queueInventory(device);
     expect(await anna.poll()).toEqual(['ProfileList']);
     expect(await ben.poll()).toEqual(['ProfileList']);
     await settle();
     expect(await anna.poll()).toEqual(['InstallProfile']);
     expect(await ben.poll()).toEqual([]);
+  });
+
+  it('is listed by a scheduled command beside that of an admin, but not beside another scheduled one', async () => {
+    const { device } = await assigned();
+    const anna = await device.signIn('anna');
+    for (let round = 0; round < 2; round += 1) {
+      await settle();
+      await anna.poll();
+    }
+    const user = await app.db.knex('device_users').where({ short_name: 'anna' }).first('id');
+    const relationships = {
+      device: { data: { type: 'devices', id: device.id } },
+      user: { data: { type: 'device_users', id: Number(user.id) } },
+    };
+    const attributes = { request_type: 'ProfileList', parameters: { ManagedOnly: true } };
+    const document = { data: { type: 'commands', attributes, relationships } };
+    expect((await adminApi(app).post('/commands', document)).status).toBe(201);
+    await queueInventory(device);
+    await queueInventory(device);
+    const lists = await app.db
+      .knex('commands')
+      .where({ device_user_id: user.id, request_type: 'ProfileList', is_pending: true })
+      .orderBy('id')
+      .select(app.db.knex.raw('scheduled_sha256 is not null as is_scheduled'));
+    expect(lists).toEqual([{ is_scheduled: false }, { is_scheduled: true }]);
+    expect(await anna.poll()).toEqual(['ProfileList', 'ProfileList']);
   });
 
   it('is removed from each user when it is no longer assigned', async () => {

@@ -54,7 +54,8 @@ where u.id = any(:users::bigint[]) and u.is_enrolled
     select from device_items i where i.device_user_id = u.id and i.action is not null)
   and not exists (
     select from commands c
-    where c.device_user_id = u.id and c.is_pending and c.request_type = 'ProfileList')
+    where c.device_user_id = u.id and c.is_pending and c.request_type = 'ProfileList'
+      and c.scheduled_sha256 is not null)
 order by u.id`;
 
 /** A user of a device, by their ids. */
@@ -63,7 +64,7 @@ export interface UserOfDevice {
   deviceId: number;
 }
 
-/** Those of the users that have nothing under way any more, and are not asked already. */
+/** Those of the users that have nothing under way any more, and of whom no scheduled ProfileList waits. */
 export async function usersToList(
   trx: Transaction,
   users: readonly number[],
