@@ -7,6 +7,7 @@ import {
   type InventoryTarget,
 } from '../db/devices/device-repository.js';
 import { AppError, type ErrorCode, notFound, validationError } from '../errors.js';
+import { ALL_ACCESS_RIGHTS } from '../protocol/apple/access-rights.js';
 import {
   type CommandTarget,
   commandAllowed,
@@ -135,6 +136,10 @@ export function commandTarget(target: EligibilityFacts): CommandTarget {
     automated: target.enrollment_method === 'automated' || (target.enrolled_via_dep ?? undefined),
     sharedIpad: target.is_multi_user ?? undefined,
     appleSilicon: target.is_apple_silicon ?? undefined,
+    // A user enrollment has no rights: its own rules decide.
+    accessRights: isUserEnrollment(target)
+      ? ALL_ACCESS_RIGHTS
+      : (target.access_rights ?? undefined),
   };
 }
 

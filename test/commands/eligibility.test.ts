@@ -74,6 +74,41 @@ describe('a command that the device cannot take', () => {
     expect((await post('')).body.meta).toBeUndefined();
   });
 
+  it('is refused without the right that the enrollment profile would have to grant', async () => {
+    const id = await addDevice({ platform: 'iOS', os_version: '18.0' });
+    expect((await queue(id, 'EraseDevice')).status).toBe(201);
+    const attributes = { access_rights: 8191 - 8 };
+    const data = { type: 'devices', id, attributes };
+    const changed = await adminApi(app).patch(`/devices/${id}`, { data });
+    expect([changed.status, changed.body.data.attributes.access_rights]).toEqual([200, 8183]);
+    const code = 'forbidden_by_enrollment';
+    const detail =
+      'EraseDevice needs the access right AllowDeviceErase, which the enrollment profile does not ' +
+      `grant (device ${id})`;
+    expect(await queue(id, 'EraseDevice')).toEqual({
+      status: 422,
+      errors: [{ code, detail, source }],
+    });
+    expect((await queue(id, 'DeviceLock')).status).toBe(201);
+    expect((await queue(id, 'EraseDevice', { query: '?force=true' })).status).toBe(201);
+    const { body } = await adminApi(app).get(`/command_types/EraseDevice?device=${id}`);
+    expect(body.data.attributes).toMatchObject({ eligible: false, reasons: [{ code, detail }] });
+  });
+
+  it('is queued while the rights are not known, and the answer says so', async () => {
+    const id = await addDevice({ platform: 'iOS', os_version: '18.0', access_rights: null });
+    const { status, body } = await adminApi(app).post(
+      '/commands',
+      commandDocument(id, 'EraseDevice'),
+    );
+    const warning =
+      `device ${id} has not reported access_rights, which decides whether it takes EraseDevice; ` +
+      'it is checked again before the command is sent';
+    expect([status, body.meta]).toEqual([201, { warnings: [warning] }]);
+    const { body: shown } = await adminApi(app).get(`/command_types/EraseDevice?device=${id}`);
+    expect(shown.data.attributes).toMatchObject({ eligible: true, warnings: [warning] });
+  });
+
   it('is refused where its system has lost it, with what replaces it', async () => {
     const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
     const refused = await queue(id, 'OSUpdateStatus');

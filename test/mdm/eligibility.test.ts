@@ -65,6 +65,21 @@ describe('a command that its device can no longer take', () => {
     ]);
   });
 
+  it('is cancelled where the enrollment profile turns out to lack its right', async () => {
+    const uuid = await queue('CertificateList');
+    await app.db
+      .knex('devices')
+      .where({ id })
+      .update({ access_rights: 8191 - 1 });
+    expect(commandIn(await device.idle())).toBeUndefined();
+    const detail =
+      'CertificateList needs the access right AllowInspection, which the enrollment profile does not grant';
+    expect(await command(uuid)).toMatchObject({
+      status: 'Cancelled',
+      reason: `not_eligible_any_more: ${detail} (device ${id})`,
+    });
+  });
+
   it('is sent all the same when an admin forced it', async () => {
     const ordinary = await queue('OSUpdateStatus');
     const forced = await queue('OSUpdateStatus', '?force=true');

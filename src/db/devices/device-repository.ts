@@ -25,6 +25,7 @@ export interface EligibilityFacts {
   enrolled_via_dep: boolean | null;
   is_multi_user: boolean | null;
   is_apple_silicon: boolean | null;
+  access_rights: number | null;
 }
 
 /** A device that commands are queued for. */
@@ -44,6 +45,7 @@ export const ELIGIBILITY_COLUMNS = [
   'enrolled_via_dep',
   'is_multi_user',
   'is_apple_silicon',
+  'access_rights',
 ] as const;
 
 /** The columns of a DeviceTarget. */

@@ -1,3 +1,4 @@
+import { bitOfRight } from './access-rights.js';
 import commands from './commands.json';
 import type { Platform, SchemaItem, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 
@@ -14,6 +15,8 @@ export interface CommandTarget {
   sharedIpad?: boolean | undefined;
   /** Of a Mac: false for one with an Intel processor. */
   appleSilicon?: boolean | undefined;
+  /** The sum of the rights that the enrollment profile grants. */
+  accessRights?: number | undefined;
 }
 
 /** Why a target cannot take a command. `detail` is a clause without a subject for the device. */
@@ -61,6 +64,7 @@ export function undecidedBy(requestType: string, target: CommandTarget): string[
     ['enrollment_method', os.requiresdep === true, target.automated],
     ['is_multi_user', os.sharedipad?.mode === 'required', target.sharedIpad],
     ['is_apple_silicon', isOfSomeMacs, target.appleSilicon],
+    ['access_rights', bitOfRight(os.accessrights) !== undefined, target.accessRights],
   ];
   return facts.flatMap(([attribute, decides, value]) =>
     decides && value === undefined ? [attribute] : [],
@@ -151,6 +155,7 @@ export function faultsOf(
     versionFault(os, target.osVersion, platform),
     supervisionFault(os, target),
     enrollmentFault(os, target),
+    accessFault(os, target),
     sharedIpadFault(os, target),
     channelFault(os, target, platform),
   ];
@@ -182,6 +187,17 @@ function enrollmentFault(os: SchemaOs, target: CommandTarget): TargetFault | und
   }
   if (os.requiresdep !== true || target.automated !== false) return undefined;
   return { rule: 'enrollment', detail: 'needs Automated Device Enrollment' };
+}
+
+function accessFault(
+  { accessrights: right }: SchemaOs,
+  { accessRights }: CommandTarget,
+): TargetFault | undefined {
+  const bit = bitOfRight(right);
+  if (bit === undefined || accessRights === undefined || (accessRights & bit) !== 0)
+    return undefined;
+  const detail = `needs the access right ${right}, which the enrollment profile does not grant`;
+  return { rule: 'enrollment', detail };
 }
 
 function sharedIpadFault(

@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { ALL_ACCESS_RIGHTS } from '../apple/access-rights.js';
 import { buildPlist, type PlistInput } from '../plist/plist.js';
 
-/** Every right there is, bits 1 to 4096: Apple refuses to add rights to an enrollment later. */
-const ALL_ACCESS_RIGHTS = 8191;
 /** Per-user connections are needed for the user channel of Macs and for Shared iPad. */
 const SERVER_CAPABILITIES = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
 const GET_TOKEN = 'com.apple.mdm.token';
@@ -180,6 +179,7 @@ function mdmPayload(
     // Apple's default for both is false: the device would send neither signatures nor CheckOut.
     SignMessage: true,
     CheckOutWhenRemoved: true,
+    // All of them: Apple refuses to add rights to an enrollment later.
     AccessRights:
       mdm.account?.mode === 'BYOD' ? undefined : (mdm.accessRights ?? ALL_ACCESS_RIGHTS),
     EnrollmentMode: mdm.account?.mode,

@@ -36,6 +36,7 @@ export const identity: Record<string, Attribute> = {
   enrollment_number: integer({ write: 'create', nullable: false, min: 0 }),
   enrollment_method: oneOf(ENROLLMENT_METHODS, { write: 'create' }),
   managed_apple_account: text({ write: 'create' }),
+  access_rights: integer({ min: 0, max: 8191 }),
   unmet_minimum_os_version: version({ write: 'create' }),
   is_enrolled: bool({ write: 'create', nullable: false }),
   platform: oneOf(PLATFORMS, { write: 'create' }),

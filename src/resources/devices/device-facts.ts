@@ -18,7 +18,7 @@ import {
 export const IDENTIFIERS = ['udid', 'enrollment_id', 'serial_number'];
 
 /** What an admin owns of an enrolled device. */
-const OWNED = ['device_name', 'hostname', 'asset_tag', 'description'];
+const OWNED = ['device_name', 'hostname', 'asset_tag', 'description', 'access_rights'];
 
 const { udid, enrollment_id, platform, topic } = identity as Record<string, Attribute>;
 const { is_dep, color } = depServices as Record<string, Attribute>;

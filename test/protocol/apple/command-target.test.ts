@@ -1,6 +1,9 @@
+import { bitOfRight } from '../../../src/protocol/apple/access-rights.js';
 import {
   commandAllowed,
+  describeCommand,
   queriesFor,
+  requestTypes,
   targetFaults,
 } from '../../../src/protocol/apple/command-schema.js';
 
@@ -88,6 +91,16 @@ describe('the reasons why a target cannot take a command', () => {
       { platform: 'macOS', appleSilicon: true },
       [['platform', 'needs a Mac with an Intel processor']],
     ],
+    [
+      'EraseDevice',
+      { platform: 'iOS', accessRights: 8191 - 8 },
+      [
+        [
+          'enrollment',
+          'needs the access right AllowDeviceErase, which the enrollment profile does not grant',
+        ],
+      ],
+    ],
   ])('are listed for %s on %j', (requestType, target, reasons) => {
     expect(targetFaults(requestType, target)).toEqual(
       reasons.map(([rule, detail]) => ({ rule, detail })),
@@ -99,6 +112,11 @@ describe('the reasons why a target cannot take a command', () => {
     ['EnableLostMode', { platform: 'iOS' }],
     ['SetRecoveryLock', { platform: 'macOS', osVersion: '14.0' }],
     ['EraseDevice', { osVersion: '1.0', supervised: false }],
+    ['EraseDevice', { platform: 'iOS' }],
+    ['EraseDevice', { platform: 'iOS', accessRights: 8 }],
+    ['UserList', { platform: 'macOS', accessRights: 0 }],
+    ['DeviceInformation', { platform: 'macOS', accessRights: 0 }],
+    ['DisableRemoteDesktop', { platform: 'macOS', accessRights: 0 }],
   ])('are none for %s on %j', (requestType, target) => {
     expect(targetFaults(requestType, target)).toEqual([]);
   });
@@ -178,4 +196,13 @@ describe('choosing the DeviceInformation queries', () => {
     expect(queries).not.toContain('UDID');
     expect(queries).not.toContain('SerialNumber');
   });
+});
+
+it('every access right in the schema has a bit', () => {
+  const rights = requestTypes().flatMap((type) => {
+    return describeCommand(type)?.platforms.flatMap(({ access_right }) => access_right ?? []) ?? [];
+  });
+  const unknown = new Set(rights.filter((name) => bitOfRight(name) === undefined));
+  // Of DeviceInformation, whose queries have rights of their own.
+  expect([...unknown]).toEqual(['Special Case']);
 });
