@@ -20,6 +20,7 @@ afterEach(async () => {
 const MAC = { ProductName: 'Mac15,3', Model: 'Mac15,3', ModelName: 'MacBook Pro' };
 const DOCK = ['com.apple.dock', { orientation: 'left' }] as const;
 const APP_LOCK = ['com.apple.app.lock', { App: { Identifier: 'com.example.kiosk' } }] as const;
+const FILE_PROVIDER = ['com.apple.fileproviderd', {}] as const;
 const WIFI = ['com.apple.wifi.managed', { SSID_STR: 'Office', EncryptionType: 'None' }] as const;
 
 async function settle(): Promise<void> {
@@ -83,6 +84,16 @@ describe('a profile that a device can not have by the schema of Apple', () => {
       'not_supervised',
       'a payload of the profile needs supervision; the device is not supervised',
     ],
+    [
+      'a payload needs an approved enrollment',
+      {
+        facts: MAC,
+        reported: { user_approved_enrollment: false, os_version: '15.0' },
+        payloads: [DOCK, FILE_PROVIDER],
+      },
+      'not_user_approved',
+      'a payload of the profile needs an enrollment that the user of the Mac has approved',
+    ],
   ])('is not sent: %s', async (_why, options, reason_code, reason) => {
     const { device, id, unable } = await world(options);
     expect(await itemsOf(app, device)).toEqual([
@@ -99,6 +110,20 @@ describe('a profile that a device can not have by the schema of Apple', () => {
       payloads: [APP_LOCK],
     });
     await app.db.knex('devices').where({ id: device.id }).update({ is_supervised: true });
+    await settle();
+    expect(await device.poll()).toEqual(['InstallProfile']);
+  });
+
+  it('is installed once the Mac reports that its user approved the enrollment', async () => {
+    const { device } = await world({
+      facts: MAC,
+      reported: { user_approved_enrollment: false, os_version: '15.0' },
+      payloads: [FILE_PROVIDER],
+    });
+    await app.db
+      .knex('devices')
+      .where({ id: device.id })
+      .update({ user_approved_enrollment: true });
     await settle();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
@@ -126,6 +151,10 @@ describe('a profile is sent', () => {
     [
       'while supervision is unknown',
       { reported: { is_supervised: null, os_version: '18.1' }, payloads: [APP_LOCK] },
+    ],
+    [
+      'while the approval of the enrollment is unknown',
+      { facts: MAC, reported: { os_version: '15.0' }, payloads: [FILE_PROVIDER] },
     ],
   ])('%s', async (_what, options) => {
     const { device, unable } = await world(options);

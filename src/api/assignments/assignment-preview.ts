@@ -125,6 +125,7 @@ function shown({ gain, lose, gaining, losing, ...reasons }: AssignmentPreview) {
     ['wrong_platform', reasons.wrong_platform],
     ['os_too_old', reasons.os_too_old],
     ['not_supervised', reasons.not_supervised],
+    ['not_user_approved', reasons.not_user_approved],
   ] as const;
   const unable = codes
     .filter(([, some]) => some > 0)

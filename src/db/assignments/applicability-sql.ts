@@ -19,17 +19,20 @@ const ZEROS = '.0.0.0';
 export const UNFIT = `lateral (
   select case f.rule
       when 1 then 'wrong_platform' when 2 then 'os_too_old' when 3 then 'not_supervised'
+      when 4 then 'not_user_approved'
     end as unfit,
     case f.rule
       when 1 then 'no payload of the profile is for ' || f.platform
       when 2 then 'needs ' || f.platform || ' ' || f.first || '; the device has ' || f.os_version
       when 3 then 'a payload of the profile needs supervision; the device is not supervised'
+      when 4 then 'a payload of the profile needs an enrollment that the user of the Mac has approved'
     end as unfit_reason
   from (
     select d.platform, d.os_version, regexp_replace(s.need ->> 'from', '([.]0)+$', '') as first, case
         when s.need is null and d.platform is not null then 1
         when ${numbers('d.os_version', ZEROS)} < ${numbers(`(s.need ->> 'from')`)} then 2
         when d.is_supervised is false and (s.need -> 'is_supervised')::boolean then 3
+        when d.user_approved_enrollment is false and (s.need -> 'is_user_approved')::boolean then 4
       end as rule
     from devices d cross join lateral (select v.platforms -> d.platform as need offset 0) s
     where v.platforms is not null and d.id = w.device_id

@@ -63,6 +63,7 @@ export function oneOffFactSql(
   const parts: Sql[] = [
     { text: 't0.is_enrolled', bindings: [] },
     { text: 't0.awaiting_configuration', bindings: [] },
+    { text: 't0.user_approved_enrollment', bindings: [] },
     { text: ENROLLED_BY_IT, bindings: [identifier] },
     ...(profile.may_be_for_users ? [{ text: HAS_USER, bindings: [] }] : []),
     ...(profile.is_rolling_out ? [{ text: VERSION, bindings: [profileId] }] : []),

@@ -34,6 +34,7 @@ export type OneOffRefusal =
   | 'no_user_channel'
   | 'os_too_old'
   | 'not_supervised'
+  | 'not_user_approved'
   | 'serial_not_proved'
   | 'still_assigned'
   | 'variable_has_no_value'

@@ -28,6 +28,7 @@ export interface AssignmentPreview {
   wrong_platform: number;
   os_too_old: number;
   not_supervised: number;
+  not_user_approved: number;
   /** The first ten. */
   gaining: number[];
   losing: number[];
@@ -80,6 +81,7 @@ select count(*) filter (where gains)::integer as gain,
   count(*) filter (where gains and unfit = 'wrong_platform')::integer as wrong_platform,
   count(*) filter (where gains and unfit = 'os_too_old')::integer as os_too_old,
   count(*) filter (where gains and unfit = 'not_supervised')::integer as not_supervised,
+  count(*) filter (where gains and unfit = 'not_user_approved')::integer as not_user_approved,
   coalesce((array_agg(device_id order by device_id) filter (where gains))[1:10], '{}') as gaining,
   coalesce((array_agg(device_id order by device_id) filter (where not gains))[1:10], '{}') as losing
 from change`;

@@ -2,7 +2,7 @@ import type { PlistDict } from '../plist/plist-value.js';
 import { compareVersions } from './command-target.js';
 import profiles from './profiles.json';
 import { checkKeys, type SchemaFault, type SchemaRule } from './schema-check.js';
-import type { Platform, SchemaKey, SchemaSystems } from './schema-types.js';
+import type { Platform, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 
 interface PayloadItem {
   payloadType: string;
@@ -65,6 +65,8 @@ export interface PlatformNeeds {
   from?: string;
   /** A payload is only for supervised devices. */
   is_supervised: boolean;
+  /** A payload is only for enrollments that a user of the Mac approved, or automated ones; absent: none. */
+  is_user_approved?: true;
 }
 
 const PLATFORMS: Platform[] = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
@@ -90,10 +92,12 @@ function needsOf(types: readonly string[], platform: Platform): PlatformNeeds | 
   const from = first.includes(undefined)
     ? undefined
     : (first as string[]).toSorted(compareVersions)[0];
-  const is_supervised = ofTypes.some((systems) =>
-    systems.every(({ supervised }) => supervised === true),
-  );
-  return { ...(from === undefined ? {} : { from }), is_supervised };
+  const hasAny = (isNeeded: (os: SchemaOs) => boolean) =>
+    ofTypes.some((systems) => systems.every(isNeeded));
+  const needs: PlatformNeeds = { is_supervised: hasAny(({ supervised }) => supervised === true) };
+  if (from !== undefined) needs.from = from;
+  if (hasAny(({ userapprovedmdm }) => userapprovedmdm === true)) needs.is_user_approved = true;
+  return needs;
 }
 
 function kindsOf(type: string): PayloadItem[] {

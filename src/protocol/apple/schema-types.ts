@@ -11,6 +11,8 @@ export interface SchemaOs {
   supervised?: boolean;
   /** Only after Automated Device Enrollment. */
   requiresdep?: boolean;
+  /** Of a payload: only in an enrollment of a Mac that its user approved, or an automated one. */
+  userapprovedmdm?: boolean;
   devicechannel?: boolean;
   userchannel?: boolean;
   sharedipad?: { mode?: string; devicechannel?: boolean; userchannel?: boolean };

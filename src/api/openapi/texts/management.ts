@@ -208,7 +208,8 @@ export const MANAGEMENT_TEXTS = {
       'Whether its strings are rendered for each device; false of what was uploaded earlier.',
     platforms:
       'The platforms that some payload is for by the schema of Apple: `from` which version of the system, and ' +
-      '`is_supervised` where a payload needs supervision; null: all devices.',
+      '`is_supervised` where a payload needs supervision, `is_user_approved` where one needs an enrollment that the ' +
+      'user of the Mac approved; null: all devices.',
     is_for_user:
       'Whether the file has `PayloadScope` User: Macs and Shared iPads get it for each user.',
     uploaded_by: 'Name of the token that uploaded it.',
