@@ -6,8 +6,11 @@ export const config = { transaction: false };
 /**
  * The commands that are not final, by id: few among millions. Other indexes have is_pending in their
  * condition already, so that no update of a command leaves its page (heap-only tuples) for this one.
+ * No `is_pending` implies its condition: while no command waits, the planner takes this index to be
+ * empty, and would read all of it for the commands of one device once 100,000 wait.
  */
-const INDEX = 'create index concurrently commands_waiting on commands (id) where is_pending';
+const INDEX =
+  'create index concurrently commands_waiting on commands (id) where is_pending::integer = 1';
 const NO_INDEX = 'drop index concurrently if exists commands_waiting';
 
 export async function up(knex: Knex): Promise<void> {

@@ -35,6 +35,8 @@ const SECRET_BYTES = 32;
 const SPENT =
   'the link has been used, has expired or is unknown: make another by `muster link console`, or sign in ' +
   'with a token';
+const NO_ADMIN_TOKEN =
+  'no admin token is valid: make one by `muster token create --name NAME --role admin`';
 
 /**
  * Makes a link that signs in as the token of the selector: by default ADMIN_TOKEN where it is set, else
@@ -94,7 +96,7 @@ async function tokenOf(
   }
   const found = await findTokenToLink(trx, selector);
   if (found !== undefined) return found;
-  if (selector === undefined) throw notFound('a valid admin token');
+  if (selector === undefined) throw new AppError('not_found', 404, NO_ADMIN_TOKEN);
   throw notFound(`a valid token ${'id' in selector ? selector.id : `"${selector.name}"`}`);
 }
 

@@ -70,6 +70,7 @@ export async function runWalkThrough(
     PORT: new URL(url).port,
     DATA_DIR: join(cwd, 'data'),
     DATABASE_URL: connectionString,
+    ADMIN_TOKEN,
     MASTER_KEY: MASTER_KEY.toString('base64'),
   };
   const typed = script

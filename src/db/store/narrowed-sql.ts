@@ -47,7 +47,7 @@ function impliedSql({ narrowed }: ResourceShape, node: FilterNode): Sql | undefi
   if (narrowed === undefined) return undefined;
   const { flag, listed } = narrowed;
   if (areAmong(values, flag.values)) {
-    return { text: `${TABLE}.${quoted(flag.column)}`, bindings: [] };
+    return { text: `${TABLE}.${quoted(flag.column)}::integer = 1`, bindings: [] };
   }
   if (!areAmong(values, listed.values)) return undefined;
   const { text, bindings } = valueSql(narrowed, values);

@@ -34,7 +34,7 @@ export interface ToManyShape {
 /** A list by these values of `attribute` also states what they imply, for which there are indexes. */
 export interface Narrowed {
   attribute: string;
-  /** A boolean column that is true of rows with these values. */
+  /** A boolean column that is true of rows with these values, and the condition `column::integer = 1` of an index. */
   flag: { column: string; values: readonly string[] };
   /** A table with the ids of the rows with these values, and the attribute's column. */
   listed: { table: string; id: string; values: readonly string[] };

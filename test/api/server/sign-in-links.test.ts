@@ -163,7 +163,7 @@ describe('muster link console', () => {
   it.each([
     [{ token: 'nobody' }, 'a valid token "nobody" does not exist'],
     [{ token: '999999' }, 'a valid token 999999 does not exist'],
-    [{}, 'a valid admin token does not exist'],
+    [{}, 'no admin token is valid: make one by `muster token create --name NAME --role admin`'],
   ])('refuses %j where there is none', async (args, message) => {
     await newToken(app, 'viewer');
     await expect(run(args)).rejects.toThrow(message);

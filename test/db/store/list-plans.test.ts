@@ -77,3 +77,18 @@ describe('a page of a list', () => {
     },
   );
 });
+
+/** While statistics know of no command that waits: every index of those that do looks empty then. */
+const NONE_WAITS = `
+update commands set status = 'Acknowledged' where is_pending;
+analyze commands`;
+const OF_ONE_DEVICE = `
+explain select id from commands where device_id = 1 and is_pending order by priority, id desc limit 1`;
+
+it('the commands that wait for one device are not found among those of all devices', async () => {
+  await client.query(`begin; ${NONE_WAITS}`);
+  const { rows } = await client.query<{ 'QUERY PLAN': string }>(OF_ONE_DEVICE);
+  await client.query('rollback');
+  const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+  expect(plan).toMatch(/ using commands_(pending|device) /);
+});
