@@ -1,6 +1,6 @@
 import { commandTarget, eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
 import { platformNamed } from '../commands/inventory-plan.js';
-import type { BatchFacts } from '../db/batches/batch-targets.js';
+import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
 import { reduceParameters } from '../protocol/apple/command-reduction.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
@@ -18,7 +18,7 @@ export type Decision =
     };
 
 /** Whether the command goes to users of some platform, and never to the device itself. */
-export function mayBeForUsers(requestType: string): boolean {
+function mayBeForUsers(requestType: string): boolean {
   return isForUsers(requestType, 'macOS') || isForUsers(requestType, 'iOS');
 }
 
@@ -46,4 +46,10 @@ export function decide({ requestType, template, kind }: BatchCommand, facts: Bat
   const reduced = reduceParameters(requestType, template, { ...commandTarget(target), channel });
   if (reduced.fault !== undefined) return { refusal: TARGET_CODES[reduced.fault.rule] };
   return { parameters: reduced.value, leftOut: reduced.leftOut, isForUsers: forUsers };
+}
+
+/** Which facts decide about the command. */
+export function needsOf({ requestType, variables }: BatchCommand): FactNeeds {
+  const unlockToken = requestType === 'ClearPasscode';
+  return { users: mayBeForUsers(requestType), unlockToken, variables };
 }

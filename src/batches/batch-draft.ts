@@ -168,3 +168,8 @@ function rendered(value: PlistValue, values: ReadonlyMap<string, string>): Plist
   if (Array.isArray(value)) return value.map((element) => rendered(element, values));
   return isPlistDict(value) ? renderParameters(value, values) : value;
 }
+
+/** What the command of a profile does. */
+export function verbOf({ requestType }: Pick<BatchCommand, 'requestType'>): 'install' | 'remove' {
+  return requestType === 'InstallProfile' ? 'install' : 'remove';
+}

@@ -21,17 +21,17 @@ import { type SharedPayload, storeSharedPayloads } from '../db/devices/shared-pa
 import { AppError } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
-import { type Decision, decide } from './batch-decision.js';
+import { type Decision, decide, needsOf } from './batch-decision.js';
 import {
   type BatchCommand,
   isOfDeletedProfile,
   profileCommand,
   readBatchCommand,
   renderParameters,
+  verbOf,
 } from './batch-draft.js';
 import { openParameters } from './batch-parameters.js';
 import { BatchTotals } from './batch-totals.js';
-import { needsOf, verbOf } from './command-batches.js';
 
 export interface BatchExpansionDeps {
   box: SecretBox;

@@ -18,7 +18,6 @@ import {
 } from '../db/batches/batch-repository.js';
 import {
   countTargets,
-  type FactNeeds,
   type FailedOf,
   listTargets,
   NO_NEEDS,
@@ -27,13 +26,14 @@ import {
 import { afterCommit, type Transaction } from '../db/connection/unit-of-work.js';
 import { AppError, notFound, validationError } from '../errors.js';
 import { type JsonValue, maskSecrets } from '../protocol/apple/command-schema.js';
-import { decide, mayBeForUsers } from './batch-decision.js';
+import { decide, needsOf } from './batch-decision.js';
 import {
   type BatchCommand,
   isOfDeletedProfile,
   type OrderedCommand,
   profileCommand,
   readBatchCommand,
+  verbOf,
 } from './batch-draft.js';
 import { openParameters, type StoredParameters, sealParameters } from './batch-parameters.js';
 import { BatchTotals } from './batch-totals.js';
@@ -260,17 +260,6 @@ interface Counted {
   command: BatchCommand;
   selection: TargetSelection | FailedOf;
   batch?: { id: number; sliceSize: number };
-}
-
-/** What the command of a profile does. */
-export function verbOf({ requestType }: Pick<BatchCommand, 'requestType'>): 'install' | 'remove' {
-  return requestType === 'InstallProfile' ? 'install' : 'remove';
-}
-
-/** Which facts decide about the command. */
-export function needsOf({ requestType, variables }: BatchCommand): FactNeeds {
-  const unlockToken = requestType === 'ClearPasscode';
-  return { users: mayBeForUsers(requestType), unlockToken, variables };
 }
 
 /** The columns of a batch that are shown in another form. */
