@@ -23,7 +23,7 @@ interface Refusal {
   message: string;
 }
 
-function refusalOf(value: string, bytes: Buffer, cache = new SignerCache()): Refusal | undefined {
+function refusalOf(value: string, bytes: Buffer, cache = new SignerCache(9)): Refusal | undefined {
   try {
     MdmSignature.read(value, cache).verify(bytes);
     return undefined;
