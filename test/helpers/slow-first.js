@@ -3,7 +3,7 @@
 const { default: Sequencer } = require('@jest/test-sequencer');
 
 const SLOW =
-  /\.long\.test|\/test\/(e2e\/|conformance|contract\.|assignments\/rollouts|embedded-postgres\/|mdm\/large)/;
+  /\.long\.test|\/test\/(e2e\/|conformance|contract\.|assignments\/rollouts|embedded-postgres\/)/;
 
 module.exports = class SlowFirst extends Sequencer {
   sort(tests) {
