@@ -12,6 +12,7 @@ const MACBOOK = 'FA01680E-98CA-5557-8F59-7716ECFEE964';
 const MAC = '00000000-1111-2222-3333-444455556666';
 
 const AUTHENTICATED = {
+  access_rights: 8191,
   enrollment_state: 'authenticated',
   enrollment_type: 'device',
   enrollment_number: 1,

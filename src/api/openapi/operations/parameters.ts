@@ -184,7 +184,7 @@ function sortParameter({ attributes }: ResourceDefinition): Schema {
   const sortable = ['id', ...namesOf(attributes, (attribute) => attribute.sortable)];
   return commaList(
     'sort',
-    '`-` in front sorts descending.',
+    '`-`: descending.',
     `^-?(${sortable.join('|')})$`,
     MAX_SORT_FIELDS,
   );
