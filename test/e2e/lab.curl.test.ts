@@ -39,7 +39,9 @@ describe('what muster lab of the quickstart prints to try', () => {
       'POST 200',
       'POST 201',
     ]);
-    expect(stdout).toMatch(/"states":\{[^}]*"verified":[1-9]/);
+    // Verified is what the device has listed since, a second or so after it said that it is installed.
+    expect(stdout).toMatch(/"states":\{[^}]*"(installed|verified)":[1-9]/);
+    expect(stdout).toMatch(/"identifier":"dev.muster.filevault","version":1,"state":"verified"/);
     await lab.waitFor(/: ClearPasscode Acknowledged$/m);
     lab.kill('SIGTERM');
     expect(await lab.ended).toBe(0);
