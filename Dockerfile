@@ -1,11 +1,13 @@
 FROM node:22-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY web/package.json web/
 RUN npm ci
 COPY tsconfig.json tsconfig.build.json ./
 COPY scripts scripts
 COPY migrations migrations
 COPY src src
+COPY web web
 RUN npm run build
 
 # What runs: no PostgreSQL (DATABASE_URL names one), no compilers, and of the packages only what Node reads.
@@ -13,6 +15,7 @@ RUN npm run build
 FROM node:22-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY web/package.json web/
 RUN npm ci --omit=dev --omit=optional
 RUN find node_modules -type f \
   \( -name '*.map' -o -name '*.ts' -o -name '*.mts' -o -name '*.cts' -o -name '*.flow' \) -delete

@@ -1,4 +1,4 @@
-// Compiles src and migrations into dist. With --if-stale it does so only when a source is newer
+// Compiles src and migrations into dist, and the console into dist/web. With --if-stale it does so only when a source is newer
 // than the last build (install scripts are off, so `npm start` has to look for itself).
 import { spawnSync } from 'node:child_process';
 import {
@@ -40,7 +40,10 @@ function isFresh() {
   if (!existsSync(join(root, 'src'))) return true; // an installed package ships dist only
   const stamp = join(dist, '.built');
   if (!existsSync(stamp)) return false;
-  const inputs = ['src', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'];
+  const inputs = [
+    ...['src', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
+    ...['index.html', 'package.json', 'src', 'vite.config.ts'].map((name) => join('web', name)),
+  ];
   const latest = Math.max(...inputs.map((name) => newest(join(root, name))));
   return latest <= statSync(stamp).mtimeMs;
 }
@@ -50,6 +53,17 @@ function compile(directory) {
   const args = [join(dirname(tsc), 'bin', 'tsc'), '-p', 'tsconfig.build.json'];
   const result = spawnSync(process.execPath, [...args, '--outDir', directory], {
     cwd: root,
+    stdio: 'inherit',
+  });
+  return result.status ?? 1;
+}
+
+function buildConsole(directory) {
+  const vite = createRequire(join(root, 'web', 'package.json')).resolve('vite/package.json');
+  const args = [join(dirname(vite), 'bin', 'vite.js'), 'build', '--logLevel', 'warn'];
+  const result = spawnSync(process.execPath, args, {
+    cwd: join(root, 'web'),
+    env: { ...process.env, MUSTER_WEB_OUT: join(directory, 'web') },
     stdio: 'inherit',
   });
   return result.status ?? 1;
@@ -87,7 +101,7 @@ function build() {
   const startedAt = new Date();
   const directory = join(root, `dist.${process.pid}.building`);
   try {
-    const status = compile(directory);
+    const status = compile(directory) || buildConsole(directory);
     if (status !== 0) return status;
     cpSync(join(root, licence), join(directory, licence));
     copyPage(directory);
