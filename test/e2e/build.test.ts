@@ -16,6 +16,11 @@ import { cleanUp, newHome, ROOT } from '../helpers/process.js';
 
 const LICENCE = 'src/protocol/apple/LICENSE.apple-device-management.txt';
 
+const VITE_CONFIG = `export default {
+  build: { outDir: process.env.MUSTER_WEB_OUT, emptyOutDir: true },
+};
+`;
+
 let project: string;
 
 function write(path: string, text: string): void {
@@ -52,6 +57,10 @@ beforeAll(async () => {
   write('package.json', '{"name": "small", "type": "commonjs"}');
   write('migrations/one.ts', 'export const one = 1;\n');
   write('src/main.ts', 'export const answer = 41;\n');
+  write('web/package.json', '{"name": "small-web", "type": "module"}');
+  write('web/vite.config.ts', VITE_CONFIG);
+  write('web/index.html', '<script type="module" src="/src/main.ts"></script>\n');
+  write('web/src/main.ts', 'document.title = "first";\n');
   write('src/other.ts', 'export const other = 0;\n');
   expect(await build('--if-stale')).toBe(0);
 });
@@ -91,6 +100,15 @@ describe('the build', () => {
     expect(await build('--if-stale')).toBe(0);
     expect(compiled('main.js')).toContain('exports.answer = 42');
     expect(existsSync(join(project, 'dist', 'src', 'other.js'))).toBe(false);
+  });
+
+  it('builds the console again after a change of it', async () => {
+    write('web/src/main.ts', 'document.title = "second";\n');
+    touch('web/src/main.ts');
+    expect(await build('--if-stale')).toBe(0);
+    const assets = join(project, 'dist', 'web', 'assets');
+    const [script = ''] = readdirSync(assets).filter((name) => name.endsWith('.js'));
+    expect(readFileSync(join(assets, script), 'utf8')).toContain('second');
   });
 
   it('can run several times at once', async () => {

@@ -17,8 +17,10 @@ export const me = queryOptions({
   staleTime: 60_000,
 });
 
-/** By an API token, or by the secret of a link that works once. */
-export async function signIn(attributes: { token: string } | { link_secret: string }) {
+/** An API token, or the secret of a link that works once. */
+export type Credential = { token: string } | { link_secret: string };
+
+export async function signIn(attributes: Credential) {
   // The body's types are those of a resource that lists can show; this one is never shown.
   const response = await fetch('/api/v1/sessions', {
     method: 'POST',

@@ -31,7 +31,9 @@ export function Shell() {
   const { name, role, session_id } = data;
   const leave = async () => {
     if (session_id !== null) await signOut(session_id);
-    await queries.resetQueries();
+    // Nothing of what was read stays behind for the next person.
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== me.queryKey[0] });
+    await queries.resetQueries({ queryKey: me.queryKey });
   };
   return (
     <div className="shell">

@@ -1,13 +1,17 @@
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
+import { ApiError } from '../api/client.js';
 import { text } from '../text/en.js';
-import { signIn } from './session.js';
+import { type Credential, signIn } from './session.js';
 import './sign-in.css';
 
 const words = text.session;
 
 export function SignIn({ onSignedIn }: { onSignedIn: () => void }) {
-  const { mutate, isPending, error } = useMutation({ mutationFn: signIn, onSuccess: onSignedIn });
+  const { mutate, isPending, error, variables } = useMutation({
+    mutationFn: signIn,
+    onSuccess: onSignedIn,
+  });
   const isSpent = useRef(false);
   useEffect(() => {
     const secret = location.hash.slice(1);
@@ -31,7 +35,7 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => void }) {
           {words.token}
           <input name="token" type="password" autoComplete="current-password" required />
         </label>
-        {error !== null && <p role="alert">{error.message}</p>}
+        {error !== null && <p role="alert">{messageOf(error, variables)}</p>}
         <button type="submit" data-kind="primary" disabled={isPending}>
           {isPending ? words.signingIn : words.signIn}
         </button>
@@ -39,4 +43,10 @@ export function SignIn({ onSignedIn }: { onSignedIn: () => void }) {
       <p>{words.hint}</p>
     </main>
   );
+}
+
+/** The server's answer to a wrong token is for programs; that to a link says what became of it. */
+function messageOf(error: Error, sent: Credential | undefined): string {
+  const isRefused = error instanceof ApiError && error.status === 401;
+  return isRefused && sent !== undefined && 'token' in sent ? words.refused : error.message;
 }

@@ -10,6 +10,7 @@ export const text = {
     title: 'Sign in',
     token: 'API token',
     hint: 'The first start writes an admin token to DATA_DIR/admin-token. “muster link console” prints a sign-in link.',
+    refused: 'This token is not valid: it is mistyped, has expired or was revoked.',
     signIn: 'Sign in',
     signingIn: 'Signing in',
     signOut: 'Sign out',
