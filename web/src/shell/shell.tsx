@@ -11,6 +11,15 @@ const DeviceList = lazy(async () => ({
   default: (await import('../features/devices/device-list.js')).DeviceList,
 }));
 
+const DevicePage = lazy(async () => ({
+  default: (await import('../features/device/device-page.js')).DevicePage,
+}));
+
+function page() {
+  const [, id] = location.pathname.match(/^\/devices\/(\d{1,9})$/) ?? [];
+  return id === undefined ? <DeviceList /> : <DevicePage id={Number(id)} />;
+}
+
 /** Being signed out is a state of the shell, not of its pages. */
 export function Shell() {
   const queries = useQueryClient();
@@ -48,9 +57,7 @@ export function Shell() {
         </button>
       </header>
       <main>
-        <Suspense fallback={<Notice lines={[text.loading]} />}>
-          <DeviceList />
-        </Suspense>
+        <Suspense fallback={<Notice lines={[text.loading]} />}>{page()}</Suspense>
       </main>
     </div>
   );

@@ -1,3 +1,12 @@
+/** The buttons of what a diagnosis proposes, by the end of the request's path. */
+const CURES = [
+  ['/push', 'Send a push'],
+  ['/renew_identity', 'Renew the identity'],
+  ['/commands', 'Queue the command'],
+  ['/retry', 'Try again'],
+  ['/approve', 'Approve the enrollment'],
+] as const;
+
 /** Every text that a person reads. */
 export const text = {
   product: 'Muster',
@@ -35,6 +44,43 @@ export const text = {
       os_version: 'OS version',
       model_name: 'Model',
       last_seen: 'Last contact',
+    },
+  },
+  device: {
+    diagnosis: 'Diagnosis',
+    healthy: 'Nothing is wrong',
+    severities: { stuck: 'Stuck', attention: 'Attention', info: 'For information' },
+    cure: (path: string) => CURES.find(([end]) => path.endsWith(end))?.[1] ?? 'Do this now',
+    push: 'Send a push',
+    refresh: 'Refresh the inventory',
+    lock: 'Lock …',
+    lockTitle: (name: string) => `Lock “${name}”?`,
+    typeName: (name: string) =>
+      `It shows the lock screen at once; a Mac restarts and asks for a PIN. Type ${name} to confirm.`,
+    lockOne: 'Lock the device',
+    keep: 'Leave it unlocked',
+    sent: 'Sent. The device answers once it is connected.',
+    facts: 'Facts',
+    yes: 'yes',
+    no: 'no',
+    commands: 'Commands',
+    noCommands: 'No command has been queued for this device.',
+    labels: {
+      serial_number: 'Serial number',
+      udid: 'UDID',
+      platform: 'Platform',
+      os_version: 'OS version',
+      build_version: 'Build',
+      model_name: 'Model',
+      product_name: 'Product',
+      enrollment_state: 'Enrollment',
+      enrollment_method: 'Enrolled by',
+      is_supervised: 'Supervised',
+      last_seen: 'Last contact',
+      asset_tag: 'Asset tag',
+      passcode_present: 'Passcode set',
+      fde_enabled: 'Disk encrypted',
+      wifi_mac: 'Wi-Fi address',
     },
   },
 };

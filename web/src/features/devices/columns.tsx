@@ -7,7 +7,7 @@ import type { Device } from './queries.js';
 const { columns, states } = text.devices;
 const TONES: Record<string, Tone> = { ok: 'good', attention: 'warn', stuck: 'bad' };
 
-type TextColumn = 'device_name' | 'serial_number' | 'platform' | 'os_version' | 'model_name';
+type TextColumn = 'serial_number' | 'platform' | 'os_version' | 'model_name';
 
 function plain(name: TextColumn): Column<Device> {
   const cell = ({ attributes }: Device) => {
@@ -16,6 +16,14 @@ function plain(name: TextColumn): Column<Device> {
   };
   return { name, title: columns[name], cell };
 }
+
+const deviceName: Column<Device> = {
+  name: 'device_name',
+  title: columns.device_name,
+  cell: ({ id, attributes }) => (
+    <a href={`/devices/${id}`}>{attributes?.device_name ?? attributes?.serial_number ?? id}</a>
+  ),
+};
 
 const health: Column<Device> = {
   name: 'health',
@@ -33,7 +41,7 @@ const lastSeen: Column<Device> = {
 };
 
 export const deviceColumns: Column<Device>[] = [
-  plain('device_name'),
+  deviceName,
   plain('serial_number'),
   health,
   plain('platform'),
