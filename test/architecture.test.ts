@@ -303,7 +303,7 @@ describe('architecture', () => {
         .filter((name) => name.endsWith('.test.ts') && name.includes('/'))
         .map((name) => dirname(name)),
     );
-    const ownFolders = ['conformance', 'contract', 'deploy', 'e2e'];
+    const ownFolders = ['conformance', 'contract', 'deploy', 'e2e', 'web'];
     expect(
       [...folders].filter(
         (folder) =>

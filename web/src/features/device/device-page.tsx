@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { text } from '../../text/en.js';
 import { Notice } from '../../ui/notice.js';
+import { RelativeTime } from '../../ui/relative-time.js';
 import { CommandHistory } from './command-history.js';
 import { Diagnosis } from './diagnosis.js';
 import { LockDialog } from './lock-dialog.js';
@@ -54,7 +55,7 @@ export function DevicePage({ id }: { id: number }) {
         <h2 id="facts-heading">{words.facts}</h2>
         <dl>
           {FACTS.map((fact) => (
-            <Fact key={fact} label={words.labels[fact]} value={facts[fact]} />
+            <Fact key={fact} name={fact} value={facts[fact]} />
           ))}
         </dl>
       </section>
@@ -63,13 +64,13 @@ export function DevicePage({ id }: { id: number }) {
   );
 }
 
-function Fact({ label, value }: { label: string; value: unknown }) {
+function Fact({ name, value }: { name: (typeof FACTS)[number]; value: unknown }) {
   if (value === null || value === undefined) return null;
   const shown = typeof value === 'boolean' ? (value ? words.yes : words.no) : String(value);
   return (
     <>
-      <dt>{label}</dt>
-      <dd>{shown}</dd>
+      <dt>{words.labels[name]}</dt>
+      <dd>{name === 'last_seen' ? <RelativeTime time={shown} /> : shown}</dd>
     </>
   );
 }

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+
+const SRC = join(__dirname, '..', '..', 'web', 'src');
+
+/** Features are rooms of their own: the shell composes them, and none imports another. */
+const MAY_IMPORT: Record<string, string[]> = {
+  'main.tsx': ['api', 'shell', 'ui'],
+  api: [],
+  text: [],
+  ui: [],
+  shell: ['api', 'ui', 'text', 'features'],
+  features: ['api', 'ui', 'text'],
+};
+
+const FILES = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
+  /\.tsx?$/.test(name),
+);
+
+function textOf(file: string): string {
+  return readFileSync(join(SRC, file), 'utf8');
+}
+
+function importsOf(file: string): string[] {
+  const found = textOf(file).matchAll(/(?:from|import)\s*\(?'(\.[^']+)'/g);
+  return [...found].map(([, target = '']) => relative(SRC, join(SRC, dirname(file), target)));
+}
+
+function isAllowed(file: string, target: string): boolean {
+  const [from = '', feature] = file.split('/');
+  const [to = '', other] = target.split('/');
+  if (from === to) return from !== 'features' || feature === other;
+  return (MAY_IMPORT[from] ?? []).includes(to);
+}
+
+describe('the console', () => {
+  it('imports in one direction: ui and api know nobody, no feature knows another', () => {
+    const forbidden = FILES.flatMap((file) =>
+      importsOf(file)
+        .filter((target) => !isAllowed(file, target))
+        .map((target) => `${file} -> ${target}`),
+    );
+    expect(FILES.length).toBeGreaterThan(20);
+    expect(forbidden).toEqual([]);
+  });
+
+  it('has no query and no word of device management in ui', () => {
+    const offenders = FILES.filter((file) => file.startsWith('ui/')).filter((file) =>
+      /react-query|openapi-fetch|\b(?:devices?|commands?|enroll\w*|MDM)\b/i.test(textOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+
+  it('writes no HTML and keeps nothing in the storage of the browser', () => {
+    const offenders = FILES.filter((file) =>
+      /dangerouslySetInnerHTML|localStorage|sessionStorage|\beval\(/.test(textOf(file)),
+    );
+    expect(offenders).toEqual([]);
+  });
+});
