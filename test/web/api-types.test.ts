@@ -9,7 +9,7 @@ const WEB = join(__dirname, '..', '..', 'web');
 afterAll(removeTemporaryDirectories);
 
 describe('the types of the console', () => {
-  /** After a change of the API: `npm run types -w web -- openapi.json`, with the served document. */
+  /** After a change of the API: `UPDATE_TYPES=1 npx jest test/web/api-types`. */
   it('are those of the API document that the server has', async () => {
     const app = await startApp({ isSweeping: false });
     const file = join(temporaryDirectory(), 'openapi.json');
@@ -21,6 +21,7 @@ describe('the types of the console', () => {
       await app.stop();
     }
     const script = join(WEB, 'scripts', 'api-types.mjs');
+    if (process.env.UPDATE_TYPES) execFileSync(process.execPath, [script, file]);
     const types = execFileSync(process.execPath, [script, file, '--print'], { encoding: 'utf8' });
     expect(types).toBe(readFileSync(join(WEB, 'src', 'api', 'schema.d.ts'), 'utf8'));
   });

@@ -388,6 +388,7 @@ export interface paths {
                                         not_after: string;
                                         links: components["schemas"]["resource_links"];
                                     }[];
+                                    last_backup_at: string | null;
                                     warnings: {
                                         code: string;
                                         detail: string;
@@ -1774,7 +1775,7 @@ export interface components {
         };
         included: components["schemas"]["any_resource"][];
         any_resource: {
-            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "sessions" | "tags";
+            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "sessions" | "tags";
         } & components["schemas"]["resource"];
         resource: {
             type: string;
@@ -2119,6 +2120,7 @@ export interface components {
             evaluated_at?: string | null;
             evaluated_devices?: number | null;
             created_at?: string | null;
+            devices_count?: number;
         };
         profiles_many: {
             data?: components["schemas"]["profiles_identifier"][];
@@ -2145,6 +2147,7 @@ export interface components {
             readonly evaluated_at?: unknown;
             readonly evaluated_devices?: unknown;
             readonly created_at?: unknown;
+            readonly devices_count?: unknown;
         };
         profiles_reference: {
             type: "profiles";
@@ -2279,6 +2282,7 @@ export interface components {
             last_seen?: string | null;
             last_push_at?: string | null;
             tokenupdate_at?: string | null;
+            pending_commands?: number;
             inventory_queued_at?: string | null;
             created_at?: string;
             device_name?: string | null;
@@ -2599,6 +2603,7 @@ export interface components {
             last_seen?: string | null;
             last_push_at?: string | null;
             tokenupdate_at?: string | null;
+            readonly pending_commands?: unknown;
             inventory_queued_at?: string | null;
             created_at?: string;
             device_name?: string | null;
@@ -3070,6 +3075,7 @@ export interface components {
         tags_attributes: {
             name?: string;
             color?: string;
+            devices_count?: number;
         };
         applications_many: {
             data?: components["schemas"]["applications_identifier"][];
@@ -3098,6 +3104,7 @@ export interface components {
         tags_written: {
             name?: string;
             color?: string;
+            readonly devices_count?: unknown;
         };
         applications_reference: {
             type: "applications";
