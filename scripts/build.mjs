@@ -42,7 +42,7 @@ function isFresh() {
   if (!existsSync(stamp)) return false;
   const inputs = [
     ...['src', 'migrations', 'package.json', 'tsconfig.json', 'tsconfig.build.json'],
-    ...['index.html', 'package.json', 'src', 'vite.config.ts'].map((name) => join('web', name)),
+    ...['index.html', 'package.json', 'src', 'vite.config.js'].map((name) => join('web', name)),
   ];
   const latest = Math.max(...inputs.map((name) => newest(join(root, name))));
   return latest <= statSync(stamp).mtimeMs;

@@ -1,113 +1,93 @@
-// Writes src/api/schema.d.ts from the API document, which a running server has at /api/v1/openapi.json:
-// `npm run types -w web -- FILE|URL`. Only the paths in api-paths.json: all of them are 28,000 lines.
-// With --print it prints the types, for the test that compares them.
+// Writes src/api/schema.d.ts, the types of what the console calls, from the API document:
+// `npm run types -w web -- FILE|URL`, by default that of http://localhost:8080. With --print it prints them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import openapi, { astToString } from 'openapi-typescript';
+import openapiTypes, { astToString } from 'openapi-typescript';
 
-const PATHS = JSON.parse(readFileSync(new URL('api-paths.json', import.meta.url), 'utf8'));
+/** The operations that the console calls: the methods of each path below /api/v1. */
+const OPERATIONS = JSON.parse(readFileSync(new URL('operations.json', import.meta.url), 'utf8'));
 const TARGET = fileURLToPath(new URL('../src/api/schema.d.ts', import.meta.url));
-const JSON_API = 'application/vnd.api+json';
-const METHODS = ['get', 'post', 'patch', 'put', 'delete'];
+/** Texts explain the API; types need its shape alone. */
+const TEXTS = ['description', 'example', 'examples', 'summary', 'x-role', 'pattern', 'tags'];
 
 async function read(source) {
   if (!/^https?:/.test(source)) return JSON.parse(readFileSync(source, 'utf8'));
   return (await fetch(source)).json();
 }
 
-/** What the console sends and reads: queries are built by api/query-string.ts, errors are all alike. */
-function reducedOperation(operation, document) {
-  const resolve = (part) =>
-    part.$ref === undefined
-      ? part
-      : document.components[part.$ref.split('/')[2]][part.$ref.split('/')[3]];
-  const content = (part) => {
-    const schema = part?.content?.[JSON_API]?.schema ?? part?.content?.['application/json']?.schema;
-    return schema === undefined ? {} : { content: { [JSON_API]: { schema } } };
-  };
-  const parameters = (operation.parameters ?? []).map(resolve).filter((each) => each.in === 'path');
-  const responses = Object.entries(operation.responses)
-    .filter(([status]) => status.startsWith('2'))
-    .map(([status, response]) => [status, { description: '', ...content(resolve(response)) }]);
-  const body = operation.requestBody && {
-    required: true,
-    ...content(resolve(operation.requestBody)),
-  };
-  return { parameters, requestBody: body, responses: Object.fromEntries(responses) };
-}
-
-function reducedPaths(document) {
-  return PATHS.map((path) => {
-    const item = document.paths[path];
-    if (item === undefined) throw new Error(`the API document has no path ${path}`);
-    const operations = METHODS.filter((method) => item[method]).map((method) => [
-      method,
-      reducedOperation(item[method], document),
-    ]);
-    return [path, { parameters: item.parameters, ...Object.fromEntries(operations) }];
-  });
-}
-
-function namesIn(value) {
-  return [...JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([^"]+)"/g)].map(
-    ([, kind, name]) => `${kind}/${name}`,
-  );
-}
-
-/** The named components and those that they name. */
-function usedComponents(paths, { components }) {
-  const used = new Map();
-  const visit = (value) => {
-    for (const name of namesIn(value)) {
-      if (used.has(name)) continue;
-      const [kind, key] = name.split('/');
-      used.set(name, components[kind][key]);
-      visit(components[kind][key]);
-    }
-  };
-  visit(paths);
-  const result = {};
-  for (const [name, value] of used) {
-    const [kind, key] = name.split('/');
-    result[kind] = { ...result[kind], [key]: value };
+/** The document with the operations of the console and the components that these use. */
+function pickDocument({ openapi, paths: all, components }) {
+  const paths = {};
+  for (const [path, methods] of Object.entries(OPERATIONS)) {
+    const item = all[`/api/v1${path}`];
+    const missing = methods.filter((method) => item?.[method] === undefined);
+    if (missing.length > 0) throw new Error(`the API has no ${missing.join(', ')} ${path}`);
+    paths[path] = Object.fromEntries(
+      ['parameters', ...methods].map((name) => [name, succeeding(item[name])]),
+    );
   }
-  return result;
+  const shape = withoutTexts({ openapi, info: { title: 'Muster', version: '1' }, paths });
+  return { ...shape, components: reachable(shape, components) };
 }
 
-/** The document explains each attribute; here the names are enough. */
-function withoutTexts(value) {
-  if (Array.isArray(value)) return value.map(withoutTexts);
-  if (value === null || typeof value !== 'object') return value;
-  const kept = Object.entries(value).filter(
-    ([key, entry]) =>
-      !(
-        ['description', 'title', 'example', 'examples', 'default', 'pattern'].includes(key) &&
-        (typeof entry !== 'object' || Array.isArray(entry))
-      ),
+/** Without its refusals, which are alike everywhere, and in one media type: lists have CSV, too. */
+function succeeding(operation) {
+  if (operation?.responses === undefined) return operation;
+  const responses = Object.entries(operation.responses)
+    .filter(([status]) => /^2/.test(status))
+    .map(([status, response]) => [status, inJsonApi(response)]);
+  return { ...operation, responses: Object.fromEntries(responses) };
+}
+
+function inJsonApi({ content, ...response }) {
+  const jsonApi = content?.['application/vnd.api+json'];
+  if (jsonApi === undefined) return response;
+  return { ...response, content: { 'application/vnd.api+json': jsonApi } };
+}
+
+/** The properties of an object may be named like texts. */
+function withoutTexts(part, ofProperties = false) {
+  if (Array.isArray(part)) return part.map((entry) => withoutTexts(entry));
+  if (part === null || typeof part !== 'object') return part;
+  return Object.fromEntries(
+    Object.entries(part)
+      .filter(([name]) => ofProperties || !TEXTS.includes(name))
+      .map(([name, value]) => [name, withoutTexts(value, name === 'properties' && !ofProperties)]),
   );
-  return Object.fromEntries(kept.map(([key, entry]) => [key, withoutTexts(entry)]));
 }
 
-async function types(source) {
-  const document = await read(source);
-  const paths = Object.fromEntries(reducedPaths(document));
-  const components = usedComponents(paths, document);
-  const reduced = withoutTexts({
-    openapi: '3.1.0',
-    info: { title: '', version: '' },
-    paths,
-    components,
-  });
-  const ast = await openapi(reduced, { silent: true });
-  return `// Generated by scripts/api-types.mjs from /api/v1/openapi.json.\n${astToString(ast)
-    .replace(/^ *\/\*\*[\s\S]*?\*\/\n/gm, '')
-    .replace(
-      /^ *(put|post|delete|get|options|head|patch|trace|query|header|cookie)\?: never;\n/gm,
-      '',
-    )}`;
+/** The components that `part` refers to, and those that they refer to. */
+function reachable(part, components) {
+  const found = {};
+  const waiting = [part];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const references = JSON.stringify(next).matchAll(/"#\/components\/([^/"]+)\/([^"]+)"/g);
+    for (const [, kind, name] of references) {
+      found[kind] ??= {};
+      if (name in found[kind]) continue;
+      const component = components[kind][name];
+      found[kind][name] = withoutTexts(kind === 'responses' ? inJsonApi(component) : component);
+      waiting.push(found[kind][name]);
+    }
+  }
+  return sorted(found, (parts) => sorted(parts));
+}
+
+function sorted(value, inner = (entry) => entry) {
+  const byName = ([a], [b]) => (a < b ? -1 : 1);
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(byName)
+      .map(([name, entry]) => [name, inner(entry)]),
+  );
 }
 
 const [source] = process.argv.slice(2).filter((each) => !each.startsWith('--'));
-const text = await types(source ?? 'http://127.0.0.1:8080/api/v1/openapi.json');
+const document = await read(source ?? 'http://localhost:8080/api/v1/openapi.json');
+const types = astToString(await openapiTypes(pickDocument(document), { silent: true }));
+const text = `// Generated by scripts/api-types.mjs from /api/v1/openapi.json.\n${types.replace(
+  /^ *(put|post|delete|get|options|head|patch|trace|query|header|cookie)\?: never;\n/gm,
+  '',
+)}`;
 if (process.argv.includes('--print')) process.stdout.write(text);
 else writeFileSync(TARGET, text);

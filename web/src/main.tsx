@@ -1,32 +1,30 @@
-import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
 import { createRoot } from 'react-dom/client';
-import { ApiError } from './api/client.js';
-import { ErrorBoundary } from './shell/error-boundary.js';
-import { me } from './shell/session.js';
-import { Shell } from './shell/shell.js';
+import * as z from 'zod/mini';
+import { queryClient } from './api/query-client';
+import { router } from './shell/router';
 import './ui/tokens.css';
+import './ui/base.css';
+import { applyTheme } from './ui/theme';
 
-/** Once a session has ended, the shell finds out and shows the sign-in. */
-const cache = new QueryCache({
-  onError: (error, { queryKey }) => {
-    const isOfSession = queryKey[0] === me.queryKey[0];
-    if (error instanceof ApiError && error.status === 401 && !isOfSession) {
-      void queries.resetQueries({ queryKey: me.queryKey });
-    }
-  },
+// The content security policy allows no eval.
+z.config({ jitless: true });
+applyTheme();
+
+// A deployment has replaced the hashed files: load the page again, once.
+addEventListener('vite:preloadError', (event) => {
+  if (sessionStorage.getItem('reloaded') === location.pathname) return;
+  event.preventDefault();
+  sessionStorage.setItem('reloaded', location.pathname);
+  location.reload();
 });
-const queries = new QueryClient({
-  queryCache: cache,
-  defaultOptions: {
-    queries: { retry: (count, error) => !(error instanceof ApiError) && count < 2 },
-  },
-});
-const root = document.getElementById('root');
-if (root === null) throw new Error('index.html has no #root');
-createRoot(root).render(
-  <ErrorBoundary>
-    <QueryClientProvider client={queries}>
-      <Shell />
-    </QueryClientProvider>
-  </ErrorBoundary>,
-);
+
+const container = document.getElementById('root');
+if (container !== null) {
+  createRoot(container).render(
+    <QueryClientProvider client={queryClient}>
+      <RouterProvider router={router} />
+    </QueryClientProvider>,
+  );
+}

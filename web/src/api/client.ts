@@ -1,38 +1,51 @@
 import createClient from 'openapi-fetch';
-import type { paths } from './schema.js';
+import { ApiError, type Fault, isApiError } from './errors';
+import { type Query, queryString } from './query-string';
+import { signInAgain } from './reauthentication';
+import type { components, paths } from './schema';
 
-/** What the server answered in place of the resource. */
-export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    detail: string,
-    readonly requestId: string | null,
-  ) {
-    super(detail);
-  }
+export type Schemas = components['schemas'];
+
+const MEDIA_TYPE = 'application/vnd.api+json';
+const IDLE_AFTER = 60_000;
+
+let lastInput = Date.now();
+for (const name of ['pointerdown', 'keydown']) {
+  globalThis.addEventListener?.(name, () => {
+    lastInput = Date.now();
+  });
 }
 
-/** Changes by the session's cookie need the header, so that no page of another site can request them. */
+/** Reads that nobody caused do not put off the idle end of the session. */
+function cause(method: string): string {
+  return method === 'GET' && Date.now() - lastInput > IDLE_AFTER ? 'background' : '1';
+}
+
 export const client = createClient<paths>({
-  headers: { Accept: 'application/vnd.api+json', 'X-Muster-Console': '1' },
+  baseUrl: '/api/v1',
+  headers: { accept: MEDIA_TYPE },
+  querySerializer: (query) => queryString(query as Query),
+});
+client.use({
+  onRequest({ request }) {
+    request.headers.set('X-Muster-Console', cause(request.method));
+    if (request.method !== 'GET') request.headers.set('Content-Type', MEDIA_TYPE);
+    return request;
+  },
 });
 
-interface ErrorDocument {
-  errors?: { code?: string; detail?: string; title?: string }[];
-}
-
-interface Answer<T> {
+interface Result<T> {
   data?: T;
   error?: unknown;
   response: Response;
 }
 
-/** The document of an answer; ApiError for any status but 2xx. */
-export function documentOf<T>({ data, error, response }: Answer<T>): T {
+/** The document of an answer, or an ApiError. Asks to sign in again where the API wants that. */
+export async function call<T>(send: () => Promise<Result<T>>): Promise<T> {
+  const { data, error, response } = await send();
   if (response.ok) return data as T;
-  const [first] = (error as ErrorDocument | undefined)?.errors ?? [];
-  const detail = first?.detail ?? first?.title ?? `the server answered ${response.status}`;
-  const requestId = response.headers.get('x-request-id');
-  throw new ApiError(response.status, first?.code ?? '', detail, requestId);
+  const faults = (error as { errors?: Fault[] } | undefined)?.errors ?? [];
+  const failure = new ApiError(response.status, faults);
+  if (isApiError(failure, 'reauthentication_required') && (await signInAgain())) return call(send);
+  throw failure;
 }

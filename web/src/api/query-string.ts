@@ -1,44 +1,22 @@
-/** A rule of a filter, as docs/api.md describes it. */
-export interface Rule {
-  name: string;
-  op: string;
-  val: unknown;
+export type QueryValue = string | number | boolean | undefined | readonly (string | number)[];
+export type Query = Record<string, QueryValue | Record<string, QueryValue>>;
+
+/** `page: {size: 5}` becomes page[size]=5; lists are separated by commas, those named `x[]` repeated. */
+export function queryString(query: Query): string {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (name.endsWith('[]') && Array.isArray(value)) {
+      for (const entry of value) params.append(name, String(entry));
+    } else if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
+      for (const [inner, part] of Object.entries(value)) add(params, `${name}[${inner}]`, part);
+    } else {
+      add(params, name, value as QueryValue);
+    }
+  }
+  return params.toString();
 }
 
-export interface ListQuery {
-  fields?: Record<string, readonly string[]>;
-  /** Matches name, serial number, UDID, user and asset tag. */
-  search?: string | undefined;
-  rules?: readonly Rule[];
-  sort?: string | undefined;
-  size?: number;
-  /** A cursor; empty for the first page. */
-  after?: string | undefined;
-}
-
-/** The query of a list, in the form that the API reads. */
-export function queryString({ fields = {}, search, rules = [], sort, size, after }: ListQuery) {
-  const query = new URLSearchParams();
-  for (const [type, names] of Object.entries(fields)) query.set(`fields[${type}]`, names.join(','));
-  const term = search?.trim() ?? '';
-  if (term !== '') query.append('filter[]', JSON.stringify(searchRule(term)));
-  for (const rule of rules) query.append('filter[]', JSON.stringify(rule));
-  if (sort !== undefined && sort !== '') query.set('sort', sort);
-  if (size !== undefined) query.set('page[size]', String(size));
-  if (after !== undefined) query.set('page[after]', after);
-  return query.toString();
-}
-
-const SEARCHED = ['device_name', 'serial_number', 'udid', 'asset_tag'];
-
-function searchRule(term: string) {
-  // In a pattern these three stand for others.
-  const pattern = `%${term.replace(/[\\%_]/g, '\\$&')}%`;
-  return { or: SEARCHED.map((name) => ({ name, op: 'ilike', val: pattern })) };
-}
-
-/** The cursor in a link to the next page; undefined on the last one. */
-export function cursorOf(next: string | null | undefined): string | undefined {
-  if (next == null) return undefined;
-  return new URLSearchParams(next.split('?')[1]).get('page[after]') ?? undefined;
+function add(params: URLSearchParams, name: string, value: QueryValue): void {
+  if (value === undefined) return;
+  params.set(name, Array.isArray(value) ? value.join(',') : String(value));
 }

@@ -1,52 +1,56 @@
-import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
-import { ApiError } from '../api/client.js';
-import { text } from '../text/en.js';
-import { type Credential, signIn } from './session.js';
+import { type FormEvent, useEffect, useState } from 'react';
+import { text } from '../text/en';
+import { Button } from '../ui/button';
+import { Field } from '../ui/field';
+import { Notice } from '../ui/notice';
+import { useSignIn } from './session';
 import './sign-in.css';
 
-const words = text.session;
-
-export function SignIn({ onSignedIn }: { onSignedIn: () => void }) {
-  const { mutate, isPending, error, variables } = useMutation({
-    mutationFn: signIn,
-    onSuccess: onSignedIn,
-  });
-  const isSpent = useRef(false);
-  useEffect(() => {
-    const secret = location.hash.slice(1);
-    if (location.pathname !== '/sign-in' || secret === '' || isSpent.current) return;
-    isSpent.current = true;
-    // The secret stays neither in the address bar nor in the history.
-    history.replaceState(null, '', '/sign-in');
-    mutate({ link_secret: secret });
-  }, [mutate]);
-  const submit = (data: FormData) => mutate({ token: String(data.get('token')) });
-  return (
-    <main className="sign-in">
-      <h1>{words.title}</h1>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit(new FormData(event.currentTarget));
-        }}
-      >
-        <label>
-          {words.token}
-          <input name="token" type="password" autoComplete="current-password" required />
-        </label>
-        {error !== null && <p role="alert">{messageOf(error, variables)}</p>}
-        <button type="submit" data-kind="primary" disabled={isPending}>
-          {isPending ? words.signingIn : words.signIn}
-        </button>
-      </form>
-      <p>{words.hint}</p>
-    </main>
-  );
+/** The secret of a sign-in link: in the fragment, so that it reaches no log. Taken once. */
+function takeSecret(): string | undefined {
+  if (location.pathname !== '/sign-in' || location.hash.length < 2) return undefined;
+  const secret = location.hash.slice(1);
+  history.replaceState(history.state, '', '/sign-in');
+  return secret;
 }
 
-/** The server's answer to a wrong token is for programs; that to a link says what became of it. */
-function messageOf(error: Error, sent: Credential | undefined): string {
-  const isRefused = error instanceof ApiError && error.status === 401;
-  return isRefused && sent !== undefined && 'token' in sent ? words.refused : error.message;
+export function SignIn() {
+  const [token, setToken] = useState('');
+  const signIn = useSignIn();
+  const { mutate } = signIn;
+  useEffect(() => {
+    document.title = text.signIn.title;
+    const secret = takeSecret();
+    if (secret !== undefined) mutate({ link_secret: secret });
+  }, [mutate]);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (token.trim() !== '') mutate({ token: token.trim() });
+  };
+  const byLink = signIn.variables !== undefined && 'link_secret' in signIn.variables;
+  return (
+    <main className="sign-in">
+      <form className="sign-in-box" onSubmit={submit}>
+        <h1>{text.signIn.title}</h1>
+        {byLink && signIn.isPending && <p role="status">{text.signIn.link}</p>}
+        {byLink && signIn.error !== null && (
+          <Notice tone="bad" title={text.signIn.linkFailed}>
+            <p>{signIn.error.message}</p>
+          </Notice>
+        )}
+        <Field
+          label={text.signIn.token}
+          type="password"
+          autoComplete="current-password"
+          value={token}
+          onChange={setToken}
+          hint={text.signIn.hint}
+          error={byLink ? undefined : signIn.error?.message}
+        />
+        <Button kind="main" type="submit" isPending={signIn.isPending}>
+          {text.signIn.submit}
+        </Button>
+      </form>
+    </main>
+  );
 }

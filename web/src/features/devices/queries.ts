@@ -1,34 +1,58 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
-import { client, documentOf } from '../../api/client.js';
-import { cursorOf, type ListQuery, queryString } from '../../api/query-string.js';
-import type { components } from '../../api/schema.js';
-import type { DeviceListState } from './list-state.js';
+import type { Schemas } from '../../api/client';
+import { call, client } from '../../api/client';
+import { LIVE } from '../../api/query-client';
+import { type Query, queryString } from '../../api/query-string';
+import { type RowOf, rowsOf } from '../../api/rows';
+import { apiRules, type DevicesSearch } from './search';
 
-export type Device = components['schemas']['devices_resource'] & { id: number };
+export type DeviceRow = RowOf<Schemas['devices_resource']>;
 
-const SHOWN = [
-  ...['device_name', 'serial_number', 'health', 'platform', 'os_version', 'model_name'],
-  'last_seen',
-];
-const PAGE = 100;
-const FRESH_EVERY = 5000;
+const PAGE_SIZE = 100;
 
-export function deviceList({ search, health, sort }: DeviceListState) {
-  const rules = health === '' ? [] : [{ name: 'health', op: 'eq', val: health }];
-  const query: ListQuery = { fields: { devices: SHOWN }, search, rules, sort, size: PAGE };
+export interface ListShape {
+  search: DevicesSearch;
+  columns: readonly string[];
+}
+
+/** Filter, sort and fields as the API takes them; also what "as curl" and the CSV show. */
+export function listParameters({ search, columns }: ListShape): Query {
+  const rules = apiRules(search);
+  const fields = [...new Set(['device_name', 'serial_number', ...columns])];
+  const parameters: Query = { fields: { devices: fields.join(',') } };
+  if (rules.length > 0) parameters['filter[]'] = [JSON.stringify(rules)];
+  if (search.sort !== undefined) parameters['sort'] = search.sort;
+  return parameters;
+}
+
+export function listPath(shape: ListShape): string {
+  return `/api/v1/devices?${queryString(listParameters(shape))}`;
+}
+
+export function devicesQuery(shape: ListShape) {
   return infiniteQueryOptions({
-    queryKey: ['devices', query],
-    queryFn: async ({ pageParam, signal }) =>
-      documentOf(
-        await client.GET('/api/v1/devices', {
-          signal,
-          querySerializer: () => queryString({ ...query, after: pageParam }),
-        }),
-      ),
+    ...LIVE,
+    queryKey: ['devices', 'list', listParameters(shape)],
     initialPageParam: '',
-    getNextPageParam: ({ links }) =>
-      cursorOf((links as { next?: string | null } | undefined)?.next),
     placeholderData: keepPreviousData,
-    refetchInterval: ({ state }) => ((state.data?.pages.length ?? 0) > 1 ? false : FRESH_EVERY),
+    queryFn: async ({ pageParam, signal }) => {
+      const query = { ...listParameters(shape), page: { size: PAGE_SIZE, after: pageParam } };
+      const document = await call(() =>
+        client.GET('/devices', { params: { query: query as never }, signal }),
+      );
+      const { links, meta } = document as unknown as ListDocument;
+      return { rows: rowsOf(document), meta, next: cursorOf(links?.next) };
+    },
+    getNextPageParam: (last) => last.next,
   });
+}
+
+interface ListDocument {
+  links?: { next?: string | null };
+  meta?: { total?: number; total_is_estimate?: boolean };
+}
+
+function cursorOf(next: string | null | undefined): string | undefined {
+  if (next === null || next === undefined) return undefined;
+  return new URL(next, location.origin).searchParams.get('page[after]') ?? undefined;
 }

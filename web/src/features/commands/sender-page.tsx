@@ -1,0 +1,5 @@
+import { Page } from '../../ui/page';
+
+export function SenderPage() {
+  return <Page title="Send a command">{null}</Page>;
+}

@@ -1,0 +1,74 @@
+import type { Schemas } from '../../api/client';
+
+export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number';
+
+interface Attribute {
+  kind: Kind;
+  /** Pixels of its column. */
+  width: number;
+  values?: readonly string[];
+}
+
+type Name = keyof Schemas['devices_attributes'];
+
+const BOOLEAN: Attribute = { kind: 'boolean', width: 110 };
+const TIME: Attribute = { kind: 'time', width: 130 };
+
+/** What the list can show and filter by. */
+export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
+  device_name: { kind: 'text', width: 220 },
+  serial_number: { kind: 'text', width: 140 },
+  health: { kind: 'choice', width: 120, values: ['ok', 'attention', 'stuck'] },
+  platform: {
+    kind: 'choice',
+    width: 90,
+    values: ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'],
+  },
+  os_version: { kind: 'version', width: 100 },
+  build_version: { kind: 'version', width: 100 },
+  model_name: { kind: 'text', width: 150 },
+  product_name: { kind: 'text', width: 140 },
+  last_seen: TIME,
+  enrolled_at: TIME,
+  last_push_at: TIME,
+  enrollment_state: {
+    kind: 'choice',
+    width: 120,
+    values: ['dep', 'authenticated', 'enrolled', 'unenrolled'],
+  },
+  enrollment_method: {
+    kind: 'choice',
+    width: 120,
+    values: ['profile', 'ota', 'automated', 'account_user', 'account_device'],
+  },
+  push_state: {
+    kind: 'choice',
+    width: 120,
+    values: ['ok', 'unregistered', 'bad_token', 'topic_mismatch'],
+  },
+  is_enrolled: BOOLEAN,
+  is_supervised: BOOLEAN,
+  is_dep: BOOLEAN,
+  awaiting_configuration: BOOLEAN,
+  passcode_present: BOOLEAN,
+  fde_enabled: BOOLEAN,
+  firewall_enabled: BOOLEAN,
+  is_activation_lock_enabled: BOOLEAN,
+  is_mdm_lost_mode_enabled: BOOLEAN,
+  asset_tag: { kind: 'text', width: 120 },
+  hostname: { kind: 'text', width: 180 },
+  managed_apple_account: { kind: 'text', width: 200 },
+  udid: { kind: 'text', width: 320 },
+  wifi_mac: { kind: 'text', width: 150 },
+  phone_number: { kind: 'text', width: 140 },
+  imei: { kind: 'text', width: 160 },
+} satisfies Partial<Record<Name, Attribute>>;
+
+export const DEFAULT_COLUMNS = [
+  ...['device_name', 'serial_number', 'health', 'platform', 'os_version', 'model_name'],
+  'last_seen',
+];
+
+export function kindOf(name: string): Kind {
+  return ATTRIBUTES[name]?.kind ?? 'text';
+}

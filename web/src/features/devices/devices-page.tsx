@@ -1,0 +1,109 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback, useMemo } from 'react';
+import { ErrorPanel } from '../../api/error-panel';
+import { devicesText as words } from '../../text/devices';
+import { text } from '../../text/en';
+import { Button } from '../../ui/button';
+import { Empty, Skeleton } from '../../ui/notice';
+import { Page } from '../../ui/page';
+import { Table } from '../../ui/table';
+import { DEFAULT_COLUMNS } from './attributes';
+import { columnOf } from './cells';
+import { ColumnChoice } from './column-choice';
+import { FilterBar } from './filter-bar';
+import { type DeviceRow, devicesQuery, listPath } from './queries';
+import { type DevicesSearch, nextSort } from './search';
+import { useSelection } from './selection';
+import { SelectionBar } from './selection-bar';
+import './devices.css';
+
+export function DevicesPage() {
+  const search = useSearch({ from: '/devices' });
+  const navigate = useNavigate({ from: '/devices' });
+  const change = useCallback(
+    (part: Partial<DevicesSearch>) =>
+      void navigate({ search: (former) => ({ ...former, ...part }), replace: true }),
+    [navigate],
+  );
+  const shape = { search, columns: search.cols ?? DEFAULT_COLUMNS };
+  const query = useInfiniteQuery(devicesQuery(shape));
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.rows) ?? [], [query.data]);
+  const { total = rows.length, total_is_estimate = false } = query.data?.pages[0]?.meta ?? {};
+  const count = words.count(total, total_is_estimate);
+  const selection = useSelection(JSON.stringify([search.q, search.f]));
+  const columns = useMemo(() => (search.cols ?? DEFAULT_COLUMNS).map(columnOf), [search.cols]);
+  const { hasNextPage, isFetching, fetchNextPage } = query;
+  const onEnd = useCallback(() => {
+    if (hasNextPage && !isFetching) void fetchNextPage();
+  }, [hasNextPage, isFetching, fetchNextPage]);
+
+  return (
+    <Page
+      fill
+      title={text.pages.devices}
+      about={
+        <span className="soft" role="status">
+          {query.data !== undefined && count}
+        </span>
+      }
+      aside={
+        <>
+          <ColumnChoice chosen={shape.columns} onChange={(cols) => change({ cols })} />
+          <a className="button" href={`${listPath(shape)}&page[size]=1000`} download="devices.json">
+            JSON
+          </a>
+        </>
+      }
+    >
+      <FilterBar search={search} onChange={change} />
+      {selection.count(total) > 0 && (
+        <SelectionBar selection={selection} total={total} count={count} search={search} />
+      )}
+      {query.error !== null && (
+        <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
+      )}
+      {query.data === undefined && query.error === null && <Skeleton lines={12} />}
+      {query.data !== undefined && rows.length === 0 && (
+        <NoDevices
+          isFiltered={isFiltered(search)}
+          onClear={() => change({ q: undefined, f: undefined })}
+        />
+      )}
+      {rows.length > 0 && (
+        <Table<DeviceRow>
+          label={words.table}
+          columns={columns}
+          rows={rows}
+          total={total}
+          nameOf={nameOf}
+          onOpen={(row) => void navigate({ to: '/devices/$id', params: { id: String(row.id) } })}
+          onEnd={onEnd}
+          sort={search.sort}
+          onSort={(column) => change({ sort: nextSort(column, search.sort) })}
+          isSelected={selection.has}
+          onSelect={selection.toggle}
+          selectLabel={words.selectRow}
+        />
+      )}
+    </Page>
+  );
+}
+
+function nameOf(row: DeviceRow): string {
+  return row.device_name ?? row.serial_number ?? words.unnamed;
+}
+
+function isFiltered({ q, f }: DevicesSearch): boolean {
+  return (q ?? '') !== '' || (f ?? []).length > 0;
+}
+
+function NoDevices({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  if (!isFiltered) return <Empty title={words.noneAtAll} />;
+  return (
+    <Empty title={words.none}>
+      <p>{words.noneWhy}</p>
+      <Button onPress={onClear}>{words.clear}</Button>
+    </Empty>
+  );
+}

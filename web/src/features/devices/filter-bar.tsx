@@ -1,0 +1,85 @@
+import { useEffect, useState } from 'react';
+import { labelOf, devicesText as words } from '../../text/devices';
+import { Button } from '../../ui/button';
+import { kindOf } from './attributes';
+import { FilterDialog } from './filter-dialog';
+import { type DevicesSearch, type FilterRule, parseRule } from './search';
+
+interface Props {
+  search: DevicesSearch;
+  onChange: (part: Partial<DevicesSearch>) => void;
+}
+
+const PAUSE = 200;
+
+export function FilterBar({ search, onChange }: Props) {
+  const [isOpen, setOpen] = useState(false);
+  const chips = search.f ?? [];
+  const remove = (chip: string) => {
+    const rest = chips.filter((other) => other !== chip);
+    onChange({ f: rest.length > 0 ? rest : undefined });
+  };
+  return (
+    <search className="filter-bar">
+      <SearchBox
+        value={search.q ?? ''}
+        onChange={(q) => onChange({ q: q === '' ? undefined : q })}
+      />
+      {chips.map((chip) => {
+        const rule = parseRule(chip);
+        const label = rule === undefined ? chip : sentence(rule);
+        return (
+          <span key={chip} className="chip">
+            {label}
+            <button type="button" aria-label={words.remove(label)} onClick={() => remove(chip)}>
+              ×
+            </button>
+          </span>
+        );
+      })}
+      <Button kind="quiet" onPress={() => setOpen(true)}>
+        + {words.addFilter}
+      </Button>
+      <FilterDialog
+        isOpen={isOpen}
+        onClose={() => setOpen(false)}
+        onAdd={(chip) => onChange({ f: [...chips.filter((other) => other !== chip), chip] })}
+      />
+    </search>
+  );
+}
+
+/** Asks once the typing pauses; what another page sets comes in. */
+function SearchBox({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  useEffect(() => {
+    if (typed === value) return undefined;
+    const timer = setTimeout(() => onChange(typed), PAUSE);
+    return () => clearTimeout(timer);
+  }, [typed, value, onChange]);
+  const isShort = typed.length > 0 && typed.trim().length < 3;
+  return (
+    <div className="search">
+      <input
+        id="search"
+        type="search"
+        className="search-box"
+        aria-label={words.search}
+        aria-describedby="search-hint"
+        placeholder={words.search}
+        value={typed}
+        maxLength={100}
+        onChange={(event) => setTyped(event.target.value)}
+      />
+      <span id="search-hint" className={isShort ? 'field-hint' : 'visually-hidden'}>
+        {words.searchShort}
+      </span>
+    </div>
+  );
+}
+
+function sentence({ name, op, value }: FilterRule): string {
+  const said = kindOf(name) === 'boolean' ? (value === 'true' ? words.yes : words.no) : value;
+  return [labelOf(name), words.operators[op] ?? op, said].filter((part) => part !== '').join(' ');
+}

@@ -1,0 +1,33 @@
+import { Link } from '@tanstack/react-router';
+import { devicesText as words } from '../../text/devices';
+import { Button } from '../../ui/button';
+import { apiRules, type DevicesSearch } from './search';
+import type { Selection } from './selection';
+
+interface Props {
+  selection: Selection;
+  total: number;
+  count: string;
+  search: DevicesSearch;
+}
+
+export function SelectionBar({ selection, total, count, search }: Props) {
+  const { isAll, ids, selectAll, clear } = selection;
+  const target = isAll ? { rules: JSON.stringify(apiRules(search)) } : { devices: [...ids] };
+  return (
+    <section className="selection-bar" aria-label={words.selected(selection.count(total))}>
+      <strong>{isAll ? words.allSelected(count) : words.selected(ids.size)}</strong>
+      {!isAll && ids.size < total && (
+        <Button kind="quiet" onPress={selectAll}>
+          {words.allMatch(count)}
+        </Button>
+      )}
+      <Link to="/commands/new" search={target} className="button" data-kind="main">
+        {words.sendCommand}
+      </Link>
+      <Button kind="quiet" onPress={clear}>
+        {words.unselect}
+      </Button>
+    </section>
+  );
+}

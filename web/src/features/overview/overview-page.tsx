@@ -1,0 +1,77 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Part } from '../../api/part';
+import { text } from '../../text/en';
+import { overviewText as words } from '../../text/overview';
+import { Empty } from '../../ui/notice';
+import { Page, Section } from '../../ui/page';
+import { Credentials } from './credentials';
+import { FacetBars } from './facet-bars';
+import { Findings, HealthFigures } from './health';
+import { credentialsQuery, FACETS, facetsQuery, healthQuery, runningBatchesQuery } from './queries';
+
+export function OverviewPage() {
+  const facets = useQuery(facetsQuery);
+  const health = useQuery(healthQuery);
+  const credentials = useQuery(credentialsQuery);
+  const batches = useQuery(runningBatchesQuery);
+  const total = facets.data?.total;
+  return (
+    <Page
+      title={text.pages.overview}
+      about={total !== undefined && <span className="soft">{words.devices(total)}</span>}
+    >
+      {total === 0 && (
+        <Empty title={words.noDevices}>
+          <p>{words.enroll}</p>
+        </Empty>
+      )}
+      <Part query={health} lines={4}>
+        {(data) => <HealthFigures health={data.health} />}
+      </Part>
+      <div className="columns">
+        <Section title={words.findings}>
+          <Part query={health}>{(data) => <Findings findings={data.findings} />}</Part>
+        </Section>
+        <Section title={words.credentials}>
+          <Part query={credentials}>{(data) => <Credentials {...data} />}</Part>
+        </Section>
+        <Section title={words.batches}>
+          <Part query={batches}>
+            {(rows) =>
+              rows.length === 0 ? (
+                <p className="soft">{words.noBatches}</p>
+              ) : (
+                <ul>
+                  {rows.map((batch) => (
+                    <li key={batch.id}>
+                      <Link to="/commands/batches/$id" params={{ id: String(batch.id) }}>
+                        {batch.name ?? batch.request_type}
+                      </Link>
+                    </li>
+                  ))}
+                </ul>
+              )
+            }
+          </Part>
+        </Section>
+      </div>
+      <div className="columns">
+        {FACETS.map((name) => (
+          <Section key={name} title={words[name]}>
+            <Part query={facets} lines={6}>
+              {(data) => (
+                <FacetBars
+                  name={name}
+                  total={data.total}
+                  values={data.facets[name] ?? []}
+                  other={data.other[name] ?? 0}
+                />
+              )}
+            </Part>
+          </Section>
+        ))}
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,52 @@
+import { type ReactNode, useEffect, useRef } from 'react';
+import './page.css';
+
+interface Props {
+  title: string;
+  aside?: ReactNode;
+  about?: ReactNode;
+  children: ReactNode;
+  /** The page fills the window and scrolls inside. */
+  fill?: boolean;
+}
+
+/** Heading, what to do beside it, content. Focus goes to the heading after navigation. */
+export function Page({ title, aside, about, children, fill = false }: Props) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Muster`;
+    if (document.activeElement === document.body) heading.current?.focus();
+  }, [title]);
+  return (
+    <main className="page" data-fill={fill || undefined}>
+      <header className="page-head">
+        <div className="page-title">
+          <h1 ref={heading} tabIndex={-1} title={title}>
+            {title}
+          </h1>
+          {about}
+        </div>
+        <div className="page-aside">{aside}</div>
+      </header>
+      {children}
+    </main>
+  );
+}
+
+interface SectionProps {
+  title: string;
+  aside?: ReactNode;
+  children: ReactNode;
+}
+
+export function Section({ title, aside, children }: SectionProps) {
+  return (
+    <section className="section" aria-label={title}>
+      <header className="section-head">
+        <h2>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,193 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import './table.css';
+
+export interface Column<Row> {
+  name: string;
+  label: string;
+  width: number;
+  isNumber?: boolean;
+  cell: (row: Row) => ReactNode;
+}
+
+export interface TableProps<Row extends { id: number }> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  /** Rows that match, also those not read yet. */
+  total: number;
+  nameOf: (row: Row) => string;
+  onOpen: (row: Row) => void;
+  onEnd?: () => void;
+  sort?: string | undefined;
+  onSort?: (column: string) => void;
+  isSelected?: (row: Row) => boolean;
+  onSelect?: (row: Row) => void;
+  selectLabel?: (name: string) => string;
+}
+
+const ROW = 36;
+
+/** A grid of virtual rows: arrows move, space selects, Enter opens. */
+export function Table<Row extends { id: number }>(props: TableProps<Row>) {
+  const { columns, rows, total, onEnd, onSelect } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState(0);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW,
+    overscan: 12,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= rows.length - 20) onEnd?.();
+  }, [last, rows.length, onEnd]);
+
+  const move = (to: number) => {
+    const index = Math.max(0, Math.min(rows.length - 1, to));
+    setCurrent(index);
+    virtual.scrollToIndex(index);
+    requestAnimationFrame(() => {
+      scroller.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus();
+    });
+  };
+  const onKey = (event: KeyboardEvent) => {
+    const row = rows[current];
+    const isRow = (event.target as HTMLElement).dataset['index'] !== undefined;
+    const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 };
+    const step = steps[event.key];
+    if (step !== undefined) move(current + step);
+    else if (event.key === ' ' && isRow && row !== undefined) onSelect?.(row);
+    else if (event.key === 'Enter' && isRow && row !== undefined) props.onOpen(row);
+    else return;
+    event.preventDefault();
+  };
+  const widths = columns.map(({ width }, index) => `minmax(${width}px, ${index === 0 ? 2 : 1}fr)`);
+  const least = columns.reduce((sum, { width }) => sum + width, 56);
+  const template = [...(onSelect === undefined ? [] : ['36px']), ...widths].join(' ');
+  return (
+    <div
+      ref={scroller}
+      className="table"
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={total + 1}
+      aria-colcount={columns.length}
+      tabIndex={-1}
+      onKeyDown={onKey}
+    >
+      <Head {...props} template={template} least={least} />
+      <div
+        role="rowgroup"
+        className="table-body"
+        style={{ height: virtual.getTotalSize(), minWidth: least }}
+      >
+        {items.map((item) => {
+          const row = rows[item.index];
+          if (row === undefined) return null;
+          return (
+            <BodyRow
+              key={row.id}
+              {...props}
+              row={row}
+              index={item.index}
+              isCurrent={item.index === current}
+              onCurrent={setCurrent}
+              style={{ gridTemplateColumns: template, transform: `translateY(${item.start}px)` }}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+type HeadProps<Row extends { id: number }> = TableProps<Row> & { template: string; least: number };
+
+function Head<Row extends { id: number }>(props: HeadProps<Row>) {
+  const { columns, sort, onSort, onSelect, template, least } = props;
+  return (
+    <div role="rowgroup" className="table-head" style={{ minWidth: least }}>
+      <div
+        role="row"
+        aria-rowindex={1}
+        className="table-row"
+        style={{ gridTemplateColumns: template }}
+      >
+        {onSelect !== undefined && <span role="columnheader" aria-label="Selected" />}
+        {columns.map(({ name, label, isNumber }) => (
+          <span key={name} role="columnheader" aria-sort={sortedBy(name, sort)}>
+            <button
+              type="button"
+              className={isNumber ? 'number' : undefined}
+              onClick={() => onSort?.(name)}
+            >
+              {label}
+              <span aria-hidden="true">{arrow(name, sort)}</span>
+            </button>
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface BodyRowProps<Row extends { id: number }> extends TableProps<Row> {
+  row: Row;
+  index: number;
+  isCurrent: boolean;
+  onCurrent: (index: number) => void;
+  style: React.CSSProperties;
+}
+
+function BodyRow<Row extends { id: number }>(props: BodyRowProps<Row>) {
+  const { columns, row, index, isCurrent, onCurrent, onOpen, onSelect, style } = props;
+  const isSelected = props.isSelected?.(row);
+  const name = props.nameOf(row);
+  return (
+    <div
+      role="row"
+      className="table-row"
+      data-index={index}
+      aria-rowindex={index + 2}
+      aria-selected={isSelected}
+      tabIndex={isCurrent ? 0 : -1}
+      style={style}
+      onFocus={() => onCurrent(index)}
+      onClick={() => onOpen(row)}
+    >
+      {onSelect !== undefined && (
+        <span role="gridcell" className="table-check" onClick={(event) => event.stopPropagation()}>
+          <input
+            type="checkbox"
+            aria-label={props.selectLabel?.(name) ?? name}
+            checked={isSelected}
+            tabIndex={-1}
+            onChange={() => onSelect(row)}
+          />
+        </span>
+      )}
+      {columns.map((column) => (
+        <span
+          key={column.name}
+          role="gridcell"
+          className={column.isNumber ? 'table-cell number' : 'table-cell'}
+        >
+          {column.cell(row)}
+        </span>
+      ))}
+    </div>
+  );
+}
+
+function sortedBy(name: string, sort: string | undefined): 'ascending' | 'descending' | undefined {
+  if (sort === name) return 'ascending';
+  return sort === `-${name}` ? 'descending' : undefined;
+}
+
+function arrow(name: string, sort: string | undefined): string {
+  if (sort === name) return ' ↑';
+  return sort === `-${name}` ? ' ↓' : '';
+}
