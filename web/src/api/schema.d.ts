@@ -13,6 +13,13 @@ export interface paths {
         get: operations["listBackups"];
         post: operations["makeBackup"];
     };
+    "/certificate_signing_requests": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listCertificateSigningRequests"];
+        post: operations["createCertificateSigningRequest"];
+    };
     "/command_batches": {
         parameters: {
             path?: never;
@@ -82,11 +89,23 @@ export interface paths {
         get: operations["getOrganization"];
         patch: operations["updateOrganization"];
     };
+    "/configuration/scep": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["getScepConfiguration"];
+    };
     "/credentials": {
         parameters: {
             path?: never;
         };
         get: operations["getCredentials"];
+    };
+    "/dep/accounts": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listDepAccounts"];
     };
     "/device_groups": {
         parameters: {
@@ -108,6 +127,25 @@ export interface paths {
         get: operations["getDeviceGroup"];
         delete: operations["deleteDeviceGroup"];
         patch: operations["updateDeviceGroup"];
+    };
+    "/device_groups/{id}/flapping_devices": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listDeviceGroupFlappingDevices"];
+    };
+    "/device_groups/{id}/relationships/devices": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["addDeviceGroupDevices"];
+        delete: operations["removeDeviceGroupDevices"];
+    };
+    "/device_groups/{id}/unknown_devices": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listDeviceGroupUnknownDevices"];
     };
     "/device_items/{id}/retry": {
         parameters: {
@@ -225,6 +263,13 @@ export interface paths {
         };
         get: operations["examineServer"];
     };
+    "/enrollment_links": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listEnrollmentLinks"];
+        post: operations["createEnrollmentLink"];
+    };
     "/health_summary": {
         parameters: {
             path?: never;
@@ -248,6 +293,12 @@ export interface paths {
             path?: never;
         };
         get: operations["getMe"];
+    };
+    "/push_certificates": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["createPushCertificate"];
     };
     "/sessions": {
         parameters: {
@@ -376,6 +427,172 @@ export interface components {
             attributes?: components["schemas"]["backups_attributes"];
             relationships?: Record<string, never>;
         } & components["schemas"]["resource"];
+        certificate_signing_requests_attributes: {
+            subject?: string;
+            /** @enum {string} */
+            purpose?: "mdm.cacert" | "mdm.pushcert" | "mdm.webcrt" | "mdm.device" | "mdm.encrypt" | "mdm.vendor" | "dep.stoken" | "dep.anchor" | "dep.supervision";
+            pem_request?: string | null;
+            /** Format: date-time */
+            created_at?: string | null;
+            apple_account?: string | null;
+            /** @enum {string|null} */
+            key_type?: "RSA" | "EC" | null;
+            key_size?: number | null;
+            subject_alt_names?: string[] | null;
+        };
+        certificate_signing_requests_create: {
+            data: {
+                /** @constant */
+                type: "certificate_signing_requests";
+                attributes: components["schemas"]["certificate_signing_requests_written"] & Record<string, never>;
+                relationships?: {
+                    rsa_private_key?: {
+                        data: components["schemas"]["rsa_private_keys_reference"] | null;
+                    };
+                };
+            };
+        };
+        certificate_signing_requests_document: {
+            data?: components["schemas"]["certificate_signing_requests_resource"];
+        } & components["schemas"]["document"];
+        certificate_signing_requests_identifier: {
+            /** @constant */
+            type: "certificate_signing_requests";
+            id: components["schemas"]["id"];
+        };
+        certificate_signing_requests_list: {
+            data?: components["schemas"]["certificate_signing_requests_resource"][];
+        } & components["schemas"]["list"];
+        certificate_signing_requests_one: {
+            data: components["schemas"]["certificate_signing_requests_identifier"] | null;
+        } & WithRequired<components["schemas"]["relationship"], "data">;
+        certificate_signing_requests_resource: {
+            /** @constant */
+            type?: "certificate_signing_requests";
+            attributes?: components["schemas"]["certificate_signing_requests_attributes"];
+            relationships?: {
+                rsa_private_key?: components["schemas"]["rsa_private_keys_one"];
+                certificates?: components["schemas"]["certificates_many"];
+            };
+        } & components["schemas"]["resource"];
+        certificate_signing_requests_written: {
+            subject?: string;
+            /** @enum {string} */
+            purpose?: "mdm.cacert" | "mdm.pushcert" | "mdm.webcrt" | "mdm.device" | "mdm.encrypt" | "mdm.vendor" | "dep.stoken" | "dep.anchor" | "dep.supervision";
+            pem_request?: string | null;
+            readonly created_at?: unknown;
+            apple_account?: string | null;
+            /** @enum {string|null} */
+            key_type?: "RSA" | "EC" | null;
+            key_size?: number | null;
+            subject_alt_names?: string[] | null;
+            x509_cn?: string | null;
+            x509_ou?: string | null;
+            x509_o?: string | null;
+            x509_l?: string | null;
+            x509_st?: string | null;
+            x509_c?: string | null;
+            email?: string | null;
+        };
+        certificates_attributes: {
+            /** Format: date-time */
+            not_before?: string | null;
+            /** Format: date-time */
+            not_after?: string | null;
+            pem_certificate?: string | null;
+            subject?: string | null;
+            /** @enum {string} */
+            purpose?: "mdm.cacert" | "mdm.pushcert" | "mdm.webcrt" | "mdm.device" | "mdm.encrypt" | "mdm.vendor" | "dep.stoken" | "dep.anchor" | "dep.supervision";
+            issuer?: string | null;
+            serial?: string | null;
+            fingerprint_sha256?: string | null;
+            x509_cn?: string | null;
+            push_topic?: string | null;
+            is_ca?: boolean | null;
+            /** Format: date-time */
+            revoked_at?: string | null;
+            /** Format: date-time */
+            created_at?: string | null;
+            /** @enum {string|null} */
+            revocation_reason?: "unspecified" | "keyCompromise" | "cACompromise" | "affiliationChanged" | "superseded" | "cessationOfOperation" | "privilegeWithdrawn" | null;
+            is_own_ca?: boolean | null;
+            issues_identities?: boolean | null;
+            apple_account?: string | null;
+            subject_alt_names?: string[] | null;
+            key_usage?: string[] | null;
+            extended_key_usage?: string[] | null;
+            /** @enum {string|null} */
+            key_type?: "RSA" | "EC" | null;
+            key_size?: number | null;
+            signature_algorithm?: string | null;
+            chain?: unknown;
+        };
+        certificates_create_without_purpose: {
+            data: {
+                /** @constant */
+                type: "certificates";
+                attributes?: components["schemas"]["certificates_written"];
+                relationships?: {
+                    rsa_private_key?: {
+                        data: components["schemas"]["rsa_private_keys_reference"] | null;
+                    };
+                };
+            };
+        };
+        certificates_document: {
+            data?: components["schemas"]["certificates_resource"][];
+            meta: components["schemas"]["count_meta"];
+        } & WithRequired<components["schemas"]["document"], "meta">;
+        certificates_identifier: {
+            /** @constant */
+            type: "certificates";
+            id: components["schemas"]["id"];
+        };
+        certificates_many: {
+            data?: components["schemas"]["certificates_identifier"][];
+        } & components["schemas"]["relationship"];
+        certificates_one: {
+            data: components["schemas"]["certificates_identifier"] | null;
+        } & WithRequired<components["schemas"]["relationship"], "data">;
+        certificates_resource: {
+            /** @constant */
+            type?: "certificates";
+            attributes?: components["schemas"]["certificates_attributes"];
+            relationships?: {
+                rsa_private_key?: components["schemas"]["rsa_private_keys_one"];
+                certificate_signing_request?: components["schemas"]["certificate_signing_requests_one"];
+            };
+        } & components["schemas"]["resource"];
+        certificates_written: {
+            readonly not_before?: unknown;
+            readonly not_after?: unknown;
+            pem_certificate?: string | null;
+            readonly subject?: unknown;
+            /** @enum {string} */
+            purpose?: "mdm.cacert" | "mdm.pushcert" | "mdm.webcrt" | "mdm.device" | "mdm.encrypt" | "mdm.vendor" | "dep.stoken" | "dep.anchor" | "dep.supervision";
+            readonly issuer?: unknown;
+            readonly serial?: unknown;
+            readonly fingerprint_sha256?: unknown;
+            readonly x509_cn?: unknown;
+            readonly push_topic?: unknown;
+            readonly is_ca?: unknown;
+            readonly revoked_at?: unknown;
+            readonly created_at?: unknown;
+            readonly revocation_reason?: unknown;
+            readonly is_own_ca?: unknown;
+            readonly issues_identities?: unknown;
+            apple_account?: string | null;
+            readonly subject_alt_names?: unknown;
+            readonly key_usage?: unknown;
+            readonly extended_key_usage?: unknown;
+            readonly key_type?: unknown;
+            readonly key_size?: unknown;
+            readonly signature_algorithm?: unknown;
+            readonly chain?: unknown;
+            pem_private_key?: string | null;
+            pkcs12?: string | null;
+            password?: string | null;
+        };
         command_batches_attributes: {
             name?: string | null;
             request_type?: string | null;
@@ -653,11 +870,102 @@ export interface components {
         custom_attributes_many: {
             data?: components["schemas"]["custom_attributes_identifier"][];
         } & components["schemas"]["relationship"];
+        dep_accounts_attributes: {
+            consumer_key?: string | null;
+            access_token?: string | null;
+            /** Format: date-time */
+            access_token_expiry?: string | null;
+            /** Format: date-time */
+            token_updated_at?: string | null;
+            server_name?: string | null;
+            server_uuid?: string | null;
+            admin_id?: string | null;
+            facilitator_id?: string | null;
+            org_name?: string | null;
+            org_email?: string | null;
+            org_phone?: string | null;
+            org_address?: string | null;
+            org_id?: string | null;
+            org_id_hash?: string | null;
+            /** @enum {string|null} */
+            org_type?: "edu" | "org" | null;
+            /** @enum {string|null} */
+            org_version?: "v1" | "v2" | null;
+            url?: string | null;
+            cursor?: string | null;
+            more_to_follow?: boolean | null;
+            /** Format: date-time */
+            fetched_until?: string | null;
+            /** @enum {string} */
+            status?: "unconfirmed" | "ok" | "terms_not_signed" | "token_rejected" | "token_expired" | "throttled" | "unreachable" | "error" | "lab_off";
+            status_text?: string | null;
+            status_advice?: string | null;
+            /** Format: date-time */
+            status_at?: string | null;
+            /** Format: date-time */
+            confirmed_at?: string | null;
+            /** @enum {string} */
+            sync_state?: "idle" | "waiting" | "running";
+            /** @enum {string|null} */
+            sync_kind?: "full" | "delta" | null;
+            /** @enum {string} */
+            sync_phase?: "fetch" | "delta";
+            /** Format: date-time */
+            sync_started_at?: string | null;
+            /** Format: date-time */
+            sync_finished_at?: string | null;
+            /** Format: date-time */
+            next_sync_at?: string | null;
+            fetch_number?: number;
+            sync_pages?: number;
+            sync_devices?: number;
+            suspected_losses?: number;
+            /** Format: date-time */
+            fetched_fully_at?: string | null;
+            sync_error?: string | null;
+            /** Format: date-time */
+            reconciled_at?: string | null;
+            reconcile_report?: unknown;
+            is_lab?: boolean;
+            /** Format: date-time */
+            created_at?: string | null;
+        };
+        dep_accounts_list: {
+            data?: components["schemas"]["dep_accounts_resource"][];
+        } & components["schemas"]["list"];
+        dep_accounts_resource: {
+            /** @constant */
+            type?: "dep_accounts";
+            attributes?: components["schemas"]["dep_accounts_attributes"];
+            relationships?: {
+                dep_profiles?: components["schemas"]["dep_profiles_many"];
+                default_dep_profile?: components["schemas"]["dep_profiles_one"];
+                default_iphone_profile?: components["schemas"]["dep_profiles_one"];
+                default_ipad_profile?: components["schemas"]["dep_profiles_one"];
+                default_mac_profile?: components["schemas"]["dep_profiles_one"];
+                default_apple_tv_profile?: components["schemas"]["dep_profiles_one"];
+                default_vision_profile?: components["schemas"]["dep_profiles_one"];
+                dep_devices?: components["schemas"]["dep_devices_many"];
+                dep_tokens?: components["schemas"]["dep_tokens_many"];
+                token_certificate?: components["schemas"]["certificates_one"];
+            };
+        } & components["schemas"]["resource"];
+        dep_devices_identifier: {
+            /** @constant */
+            type: "dep_devices";
+            id: components["schemas"]["id"];
+        };
+        dep_devices_many: {
+            data?: components["schemas"]["dep_devices_identifier"][];
+        } & components["schemas"]["relationship"];
         dep_profiles_identifier: {
             /** @constant */
             type: "dep_profiles";
             id: components["schemas"]["id"];
         };
+        dep_profiles_many: {
+            data?: components["schemas"]["dep_profiles_identifier"][];
+        } & components["schemas"]["relationship"];
         dep_profiles_one: {
             data: components["schemas"]["dep_profiles_identifier"] | null;
         } & WithRequired<components["schemas"]["relationship"], "data">;
@@ -666,6 +974,14 @@ export interface components {
             type: "dep_profiles";
             id: components["schemas"]["given_id"];
         };
+        dep_tokens_identifier: {
+            /** @constant */
+            type: "dep_tokens";
+            id: components["schemas"]["id"];
+        };
+        dep_tokens_many: {
+            data?: components["schemas"]["dep_tokens_identifier"][];
+        } & components["schemas"]["relationship"];
         device_changes_attributes: {
             /** @enum {string|null} */
             kind?: "attribute" | "application" | "profile" | "certificate" | null;
@@ -742,6 +1058,9 @@ export interface components {
         device_groups_many: {
             data?: components["schemas"]["device_groups_identifier"][];
         } & components["schemas"]["relationship"];
+        device_groups_one: {
+            data: components["schemas"]["device_groups_identifier"] | null;
+        } & WithRequired<components["schemas"]["relationship"], "data">;
         device_groups_reference: {
             /** @constant */
             type: "device_groups";
@@ -1364,14 +1683,75 @@ export interface components {
             meta?: components["schemas"]["meta"];
             jsonapi: components["schemas"]["jsonapi"];
         };
+        enrollment_links_attributes: {
+            name?: string;
+            description?: string | null;
+            max_uses?: number | null;
+            uses?: number | null;
+            /** Format: date-time */
+            expires_at?: string | null;
+            is_disabled?: boolean;
+            /** @enum {string} */
+            status?: "usable" | "disabled" | "expired" | "spent";
+            url?: string;
+            /** Format: date-time */
+            last_used_at?: string | null;
+            /** Format: date-time */
+            created_at?: string | null;
+        };
+        enrollment_links_create: {
+            data: {
+                /** @constant */
+                type: "enrollment_links";
+                attributes: components["schemas"]["enrollment_links_written"] & Record<string, never>;
+                relationships?: {
+                    tags?: {
+                        data: components["schemas"]["tags_reference"][];
+                    };
+                    device_group?: {
+                        data: components["schemas"]["device_groups_reference"] | null;
+                    };
+                };
+            };
+        };
+        enrollment_links_document: {
+            data?: components["schemas"]["enrollment_links_resource"];
+        } & components["schemas"]["document"];
         enrollment_links_identifier: {
             /** @constant */
             type: "enrollment_links";
             id: components["schemas"]["id"];
         };
+        enrollment_links_list: {
+            data?: components["schemas"]["enrollment_links_resource"][];
+        } & components["schemas"]["list"];
         enrollment_links_one: {
             data: components["schemas"]["enrollment_links_identifier"] | null;
         } & WithRequired<components["schemas"]["relationship"], "data">;
+        enrollment_links_resource: {
+            /** @constant */
+            type?: "enrollment_links";
+            attributes?: components["schemas"]["enrollment_links_attributes"];
+            relationships?: {
+                tags?: components["schemas"]["tags_many"];
+                device_group?: components["schemas"]["device_groups_one"];
+                devices?: components["schemas"]["devices_many"];
+                enrollment_requests?: components["schemas"]["enrollment_requests_many"];
+            };
+        } & components["schemas"]["resource"];
+        enrollment_links_written: {
+            name?: string;
+            description?: string | null;
+            max_uses?: number | null;
+            readonly uses?: unknown;
+            /** Format: date-time */
+            expires_at?: string | null;
+            is_disabled?: boolean;
+            readonly status?: unknown;
+            readonly url?: unknown;
+            readonly last_used_at?: unknown;
+            readonly created_at?: unknown;
+        };
         enrollment_requests_identifier: {
             /** @constant */
             type: "enrollment_requests";
@@ -1749,6 +2129,47 @@ export interface components {
                 };
             };
         };
+        rsa_private_keys_identifier: {
+            /** @constant */
+            type: "rsa_private_keys";
+            id: components["schemas"]["id"];
+        };
+        rsa_private_keys_one: {
+            data: components["schemas"]["rsa_private_keys_identifier"] | null;
+        } & WithRequired<components["schemas"]["relationship"], "data">;
+        rsa_private_keys_reference: {
+            /** @constant */
+            type: "rsa_private_keys";
+            id: components["schemas"]["given_id"];
+        };
+        scep_configurations_attributes: {
+            /** @enum {string|null} */
+            source_type?: "InternalSCEP" | "ExternalSCEP" | "InternalPKCS12" | null;
+            url?: string | null;
+            challenge_enabled?: boolean | null;
+            ca_fingerprint?: string | null;
+            subject?: string | null;
+            /** @enum {integer|null} */
+            key_size?: 2048 | 4096 | null;
+            key_type?: string | null;
+            /** @enum {integer|null} */
+            key_usage?: 1 | 4 | 5 | null;
+            subject_alt_name?: unknown;
+            retries?: number | null;
+            retry_delay?: number | null;
+            certificate_renewal_time_interval?: number | null;
+            /** Format: date-time */
+            updated_at?: string | null;
+        };
+        scep_configurations_document: {
+            data?: components["schemas"]["scep_configurations_resource"];
+        } & components["schemas"]["document"];
+        scep_configurations_resource: {
+            /** @constant */
+            type?: "scep_configurations";
+            attributes?: components["schemas"]["scep_configurations_attributes"];
+            relationships?: Record<string, never>;
+        } & components["schemas"]["resource"];
         sessions_attributes: {
             name?: string;
             /** @enum {string} */
@@ -1882,6 +2303,37 @@ export interface components {
                 "application/vnd.api+json": components["schemas"]["backups_list"];
             };
         };
+        certificate_signing_requests_created: {
+            headers: {
+                Location: components["headers"]["Location"];
+                ETag: components["headers"]["ETag"];
+                "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificate_signing_requests_document"];
+            };
+        };
+        certificate_signing_requests_list: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificate_signing_requests_list"];
+            };
+        };
+        certificates_created: {
+            headers: {
+                Location: components["headers"]["Location"];
+                ETag: components["headers"]["ETag"];
+                "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificates_document"];
+            };
+        };
         command_batches: {
             headers: {
                 ETag: components["headers"]["ETag"];
@@ -1928,6 +2380,15 @@ export interface components {
             };
             content: {
                 "application/vnd.api+json": components["schemas"]["commands_list"];
+            };
+        };
+        dep_accounts_list: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["dep_accounts_list"];
             };
         };
         device_changes_list: {
@@ -2014,6 +2475,26 @@ export interface components {
             };
             content: {
                 "application/vnd.api+json": components["schemas"]["devices_to_many"];
+            };
+        };
+        enrollment_links_created: {
+            headers: {
+                Location: components["headers"]["Location"];
+                ETag: components["headers"]["ETag"];
+                "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["enrollment_links_document"];
+            };
+        };
+        enrollment_links_list: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["enrollment_links_list"];
             };
         };
         former_enrollments_list: {
@@ -2113,12 +2594,18 @@ export interface components {
     parameters: {
         audit_events_sort: string[];
         backups_sort: string[];
+        certificate_signing_requests_include: string[];
+        certificate_signing_requests_sort: string[];
+        certificates_force: boolean;
+        certificates_include: string[];
         command_batches_include: string[];
         command_batches_sort: string[];
         command_types_sort: string[];
         commands_force: boolean;
         commands_include: string[];
         commands_sort: string[];
+        dep_accounts_include: string[];
+        dep_accounts_sort: string[];
         device_changes_include: string[];
         device_changes_sort: string[];
         device_groups_include: string[];
@@ -2129,6 +2616,8 @@ export interface components {
         device_secrets_sort: string[];
         devices_include: string[];
         devices_sort: string[];
+        enrollment_links_include: string[];
+        enrollment_links_sort: string[];
         fields: {
             applications?: string;
             assignments?: string;
@@ -2214,6 +2703,18 @@ export interface components {
         tags_sort: string[];
     };
     requestBodies: {
+        certificate_signing_requests_create: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificate_signing_requests_create"];
+                "application/json": components["schemas"]["certificate_signing_requests_create"];
+            };
+        };
+        certificates_create_mdm_pushcert: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificates_create_without_purpose"];
+                "application/json": components["schemas"]["certificates_create_without_purpose"];
+            };
+        };
         commands_create: {
             content: {
                 "application/vnd.api+json": components["schemas"]["commands_create"];
@@ -2248,6 +2749,12 @@ export interface components {
             content: {
                 "application/vnd.api+json": components["schemas"]["devices_update"];
                 "application/json": components["schemas"]["devices_update"];
+            };
+        };
+        enrollment_links_create: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["enrollment_links_create"];
+                "application/json": components["schemas"]["enrollment_links_create"];
             };
         };
         tags_create: {
@@ -2326,6 +2833,41 @@ export interface operations {
                     "application/vnd.api+json": components["schemas"]["backups_document"];
                 };
             };
+        };
+    };
+    listCertificateSigningRequests: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["certificate_signing_requests_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                include?: components["parameters"]["certificate_signing_requests_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["certificate_signing_requests_list"];
+        };
+    };
+    createCertificateSigningRequest: {
+        parameters: {
+            query?: {
+                include?: components["parameters"]["certificate_signing_requests_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: components["requestBodies"]["certificate_signing_requests_create"];
+        responses: {
+            201: components["responses"]["certificate_signing_requests_created"];
         };
     };
     listCommandBatches: {
@@ -2681,6 +3223,22 @@ export interface operations {
             };
         };
     };
+    getScepConfiguration: {
+        parameters: {
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.api+json": components["schemas"]["scep_configurations_document"];
+                };
+            };
+        };
+    };
     getCredentials: {
         parameters: {
             path?: never;
@@ -2729,6 +3287,25 @@ export interface operations {
                     };
                 };
             };
+        };
+    };
+    listDepAccounts: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["dep_accounts_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                include?: components["parameters"]["dep_accounts_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["dep_accounts_list"];
         };
     };
     listDeviceGroups: {
@@ -2852,6 +3429,78 @@ export interface operations {
         requestBody: components["requestBodies"]["device_groups_update"];
         responses: {
             200: components["responses"]["device_groups"];
+        };
+    };
+    listDeviceGroupFlappingDevices: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["devices_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                include?: components["parameters"]["devices_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["devices_list"];
+        };
+    };
+    addDeviceGroupDevices: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody: components["requestBodies"]["devices_to_many_body"];
+        responses: {
+            200: components["responses"]["devices_to_many"];
+        };
+    };
+    removeDeviceGroupDevices: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody: components["requestBodies"]["devices_to_many_body"];
+        responses: {
+            200: components["responses"]["devices_to_many"];
+        };
+    };
+    listDeviceGroupUnknownDevices: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["devices_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                include?: components["parameters"]["devices_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["devices_list"];
         };
     };
     retryDeviceItem: {
@@ -3396,6 +4045,41 @@ export interface operations {
             };
         };
     };
+    listEnrollmentLinks: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["enrollment_links_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                include?: components["parameters"]["enrollment_links_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["enrollment_links_list"];
+        };
+    };
+    createEnrollmentLink: {
+        parameters: {
+            query?: {
+                include?: components["parameters"]["enrollment_links_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: components["requestBodies"]["enrollment_links_create"];
+        responses: {
+            201: components["responses"]["enrollment_links_created"];
+        };
+    };
     readHealthSummary: {
         parameters: {
             path?: never;
@@ -3507,6 +4191,23 @@ export interface operations {
                     };
                 };
             };
+        };
+    };
+    createPushCertificate: {
+        parameters: {
+            query?: {
+                include?: components["parameters"]["certificates_include"];
+                fields?: components["parameters"]["fields"];
+                force?: components["parameters"]["certificates_force"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: components["requestBodies"]["certificates_create_mdm_pushcert"];
+        responses: {
+            201: components["responses"]["certificates_created"];
         };
     };
     listSessions: {

@@ -63,10 +63,111 @@ const groups = createRoute({
   component: lazyRouteComponent(() => import('../features/groups/groups-page'), 'GroupsPage'),
 });
 
+const newGroup = createRoute({
+  getParentRoute: () => root,
+  path: '/groups/new',
+  component: lazyRouteComponent(() => import('../features/groups/new-group-page'), 'NewGroupPage'),
+});
+
+const tags = createRoute({
+  getParentRoute: () => root,
+  path: '/groups/tags',
+  component: lazyRouteComponent(() => import('../features/groups/tags-page'), 'TagsPage'),
+});
+
+const group = createRoute({
+  getParentRoute: () => root,
+  path: '/groups/$id',
+  component: lazyRouteComponent(() => import('../features/groups/group-page'), 'GroupPage'),
+});
+
 const settings = createRoute({
   getParentRoute: () => root,
   path: '/settings',
-  component: lazyRouteComponent(() => import('../features/settings/settings-page'), 'SettingsPage'),
+  beforeLoad: () => {
+    throw redirect({ to: '/settings/certificates', replace: true });
+  },
+});
+
+const certificates = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/certificates',
+  component: lazyRouteComponent(
+    () => import('../features/settings/certificates/certificates-page'),
+    'CertificatesPage',
+  ),
+});
+
+const doctor = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/doctor',
+  component: lazyRouteComponent(
+    () => import('../features/settings/doctor/doctor-page'),
+    'DoctorPage',
+  ),
+});
+
+const organization = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/organization',
+  component: lazyRouteComponent(
+    () => import('../features/settings/organization/organization-page'),
+    'OrganizationPage',
+  ),
+});
+
+const tokens = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/tokens',
+  component: lazyRouteComponent(
+    () => import('../features/settings/tokens/tokens-page'),
+    'TokensPage',
+  ),
+});
+
+const sessions = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/sessions',
+  component: lazyRouteComponent(
+    () => import('../features/settings/sessions/sessions-page'),
+    'SessionsPage',
+  ),
+});
+
+const jobsSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
+
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/jobs',
+  validateSearch: jobsSearch,
+  component: lazyRouteComponent(() => import('../features/settings/jobs/jobs-page'), 'JobsPage'),
+});
+
+const backups = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/backups',
+  component: lazyRouteComponent(
+    () => import('../features/settings/backups/backups-page'),
+    'BackupsPage',
+  ),
+});
+
+const auditSearch = z.object({
+  actor: z.catch(z.optional(z.coerce.string()), undefined),
+  action: z.catch(z.optional(z.coerce.string()), undefined),
+});
+
+const audit = createRoute({
+  getParentRoute: () => root,
+  path: '/settings/audit',
+  validateSearch: auditSearch,
+  component: lazyRouteComponent(() => import('../features/settings/audit/audit-page'), 'AuditPage'),
+});
+
+const setUp = createRoute({
+  getParentRoute: () => root,
+  path: '/set-up',
+  component: lazyRouteComponent(() => import('../features/set-up/set-up-page'), 'SetUpPage'),
 });
 
 /** The frame shows the form to whoever is not signed in; others have nothing to do here. */
@@ -80,7 +181,9 @@ const signIn = createRoute({
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[overview, devices, device, commands, newCommand, batch, groups, settings, signIn],
+    ...[overview, devices, device, commands, newCommand, batch, signIn],
+    ...[groups, newGroup, tags, group, setUp],
+    ...[settings, certificates, doctor, organization, tokens, sessions, jobs, backups, audit],
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }) => <ErrorPanel error={error} onRetry={reset} />,

@@ -38,8 +38,12 @@ export const devicesText = {
     older: 'longer ago than (days)',
     newer: 'less long ago than (days)',
     empty: 'is not known',
+    has: 'include',
+    lacks: 'do not include',
   } as Record<string, string>,
   labels: {
+    tags: 'Tags',
+    device_groups: 'Groups',
     device_name: 'Name',
     serial_number: 'Serial number',
     os_version: 'OS version',

@@ -1,6 +1,6 @@
 import type { Schemas } from '../../api/client';
 
-export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number';
+export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number' | 'membership';
 
 interface Attribute {
   kind: Kind;
@@ -69,6 +69,10 @@ export const DEFAULT_COLUMNS = [
   'last_seen',
 ];
 
+/** Of these a device has any number: the list filters by them and has no columns of them. */
+export const MEMBERSHIPS = ['tags', 'device_groups'];
+
 export function kindOf(name: string): Kind {
+  if (MEMBERSHIPS.includes(name)) return 'membership';
   return ATTRIBUTES[name]?.kind ?? 'text';
 }

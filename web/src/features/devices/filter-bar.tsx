@@ -3,6 +3,7 @@ import { labelOf, devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { kindOf } from './attributes';
 import { FilterDialog } from './filter-dialog';
+import { membershipName } from './membership';
 import { type DevicesSearch, type FilterRule, parseRule } from './search';
 
 interface Props {
@@ -80,6 +81,10 @@ function SearchBox({ value, onChange }: { value: string; onChange: (value: strin
 }
 
 function sentence({ name, op, value }: FilterRule): string {
-  const said = kindOf(name) === 'boolean' ? (value === 'true' ? words.yes : words.no) : value;
+  const kind = kindOf(name);
+  if (kind === 'membership') {
+    return `${labelOf(name)} ${words.operators[op] ?? op} ${membershipName({ name, value })}`;
+  }
+  const said = kind === 'boolean' ? (value === 'true' ? words.yes : words.no) : value;
   return [labelOf(name), words.operators[op] ?? op, said].filter((part) => part !== '').join(' ');
 }

@@ -1,5 +1,6 @@
 import * as z from 'zod/mini';
 import { ATTRIBUTES, kindOf } from './attributes';
+import { membershipRule } from './membership';
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
 export const devicesSearch = z.object({
@@ -19,7 +20,8 @@ export interface FilterRule {
 /** The rule of a chip; undefined where somebody edited the address into something else. */
 export function parseRule(chip: string): FilterRule | undefined {
   const [name = '', op = '', ...rest] = chip.split('~');
-  const isKnown = name in ATTRIBUTES && operatorsOf(name).includes(op);
+  const isFilter = name in ATTRIBUTES || kindOf(name) === 'membership';
+  const isKnown = isFilter && operatorsOf(name).includes(op);
   return isKnown ? { name, op, value: rest.join('~') } : undefined;
 }
 
@@ -35,6 +37,8 @@ export function operatorsOf(name: string): string[] {
       return ['eq', 'lt', 'ge', 'startswith', 'empty'];
     case 'time':
       return ['older', 'newer', 'empty'];
+    case 'membership':
+      return ['has', 'lacks'];
     default:
       return ['eq', 'ne', 'empty'];
   }
@@ -51,6 +55,7 @@ export function apiRules({ q, f }: DevicesSearch): Record<string, unknown>[] {
 }
 
 function apiRule({ name, op, value }: FilterRule): Record<string, unknown> {
+  if (kindOf(name) === 'membership') return membershipRule({ name, op, value });
   if (op === 'empty') return { name, op: 'is', val: null };
   if (op === 'older') return { name, op: 'lt', val: `P${days(value)}D` };
   if (op === 'newer') return { name, op: 'gt', val: `P${days(value)}D` };

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
+import { MarkSelection } from './mark-selection';
 import { apiRules, type DevicesSearch } from './search';
 import type { Selection } from './selection';
 
@@ -25,6 +26,7 @@ export function SelectionBar({ selection, total, count, search }: Props) {
       <Link to="/commands/new" search={target} className="button" data-kind="main">
         {words.sendCommand}
       </Link>
+      <MarkSelection ids={isAll ? undefined : ids} />
       <Button kind="quiet" onPress={clear}>
         {words.unselect}
       </Button>

@@ -1,0 +1,22 @@
+import { ApiError } from './errors';
+
+/** What the API says of one attribute of a form. */
+export function faultAt(error: unknown, name: string): string | undefined {
+  return pointed(error).find(({ field }) => field === name)?.detail;
+}
+
+/** What it says of anything else. */
+export function otherFault(error: unknown, names: readonly string[]): Error | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const found = pointed(error);
+  const isShown = found.length > 0 && found.every(({ field }) => names.includes(field));
+  return isShown ? undefined : error;
+}
+
+function pointed(error: unknown): { field: string; detail: string }[] {
+  if (!(error instanceof ApiError)) return [];
+  return error.faults.map(({ source, detail, title }) => ({
+    field: /([^/]+)$/.exec(source?.pointer ?? '')?.[1] ?? '',
+    detail: detail ?? title ?? error.message,
+  }));
+}

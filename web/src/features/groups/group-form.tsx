@@ -1,0 +1,131 @@
+import { useBlocker } from '@tanstack/react-router';
+import { type FormEvent, useMemo, useState } from 'react';
+import { ErrorPanel } from '../../api/error-panel';
+import { faultAt, otherFault } from '../../api/form-faults';
+import { useMay } from '../../api/rights';
+import { groupsText as words } from '../../text/groups';
+import { Button } from '../../ui/button';
+import { ConfirmDialog } from '../../ui/confirm-dialog';
+import { Field } from '../../ui/field';
+import { Section } from '../../ui/page';
+import { type Kind, KindChoice } from './kind-choice';
+import { LiveCount } from './live-count';
+import { type Group, useSaveGroup } from './queries';
+import { ReadOnly } from './read-only';
+import { draftOf, type RuleDraft, ruleOf } from './rule-draft';
+import { RuleEditor } from './rule-editor';
+
+interface Props {
+  /** Undefined: a new one. */
+  group?: Group;
+  onSaved: (id: number) => void;
+}
+
+export function GroupForm({ group, onSaved }: Props) {
+  const [name, setName] = useState(group?.name ?? '');
+  const [description, setDescription] = useState(group?.description ?? '');
+  const [kind, setKind] = useState<Kind>(group?.kind ?? 'smart');
+  const [draft, setDraft] = useState(() => draftOf(group?.rule));
+  const [isDirty, setDirty] = useState(false);
+  const rule = useMemo(() => (kind === 'smart' ? ruleOf(draft) : undefined), [kind, draft]);
+  const save = useSaveGroup(group?.id);
+  const canSave = useMay()(group === undefined ? 'createDeviceGroup' : 'updateDeviceGroup');
+  const changing =
+    <T,>(set: (value: T) => void) =>
+    (value: T) => {
+      set(value);
+      setDirty(true);
+    };
+  const isWhole = name.trim() !== '' && (kind === 'static' || rule !== undefined);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isWhole) return;
+    const values = {
+      name: name.trim(),
+      description: description.trim() === '' ? null : description.trim(),
+      ...(group === undefined && { kind }),
+      ...(rule !== undefined && { rule }),
+    };
+    const onSuccess = (id: number) => {
+      setDirty(false);
+      onSaved(id);
+    };
+    save.mutate(values, { onSuccess });
+  };
+  const other = otherFault(save.error, ['name', 'description']);
+  return (
+    <form className="group-form" onSubmit={submit}>
+      <div className="group-form-main">
+        <Section title={group === undefined ? words.newGroup : words.edit}>
+          <Field
+            label={words.name}
+            value={name}
+            onChange={changing(setName)}
+            required
+            autoComplete="off"
+            error={faultAt(save.error, 'name')}
+          />
+          <Field
+            label={words.description}
+            value={description}
+            onChange={changing(setDescription)}
+            autoComplete="off"
+            error={faultAt(save.error, 'description')}
+          />
+          {group === undefined && <KindChoice kind={kind} onChange={changing(setKind)} />}
+        </Section>
+        {kind === 'smart' && (
+          <Section title={words.rule.title}>
+            <RuleEditor draft={draft} onChange={changing<RuleDraft>(setDraft)} />
+          </Section>
+        )}
+        {other !== undefined && <ErrorPanel error={other} />}
+        {canSave ? (
+          <div className="group-form-buttons">
+            <Button
+              kind="main"
+              type="submit"
+              isPending={save.isPending}
+              isDisabled={!isWhole || (group !== undefined && !isDirty)}
+            >
+              {group === undefined ? words.createGroup : words.saveGroup}
+            </Button>
+            <span role="status" className="soft">
+              {save.isSuccess && !isDirty ? words.saved : ''}
+            </span>
+          </div>
+        ) : (
+          <ReadOnly />
+        )}
+      </div>
+      {kind === 'smart' && (
+        <Section title={words.preview.title}>
+          <LiveCount rule={rule} />
+        </Section>
+      )}
+      <LeaveDialog isDirty={isDirty} />
+    </form>
+  );
+}
+
+/** Asks before a changed form is left. */
+function LeaveDialog({ isDirty }: { isDirty: boolean }) {
+  const blocker = useBlocker({
+    shouldBlockFn: () => isDirty,
+    enableBeforeUnload: () => isDirty,
+    withResolver: true,
+  });
+  const isBlocked = blocker.status === 'blocked';
+  return (
+    <ConfirmDialog
+      title={words.leaveTitle}
+      action={words.leave}
+      cancel={words.stay}
+      isOpen={isBlocked}
+      onConfirm={() => isBlocked && blocker.proceed()}
+      onClose={() => isBlocked && blocker.reset()}
+    >
+      <p>{words.leaveWhy}</p>
+    </ConfirmDialog>
+  );
+}

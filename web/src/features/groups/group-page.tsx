@@ -1,0 +1,34 @@
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from '@tanstack/react-router';
+import { Part } from '../../api/part';
+import { useMay } from '../../api/rights';
+import { groupsText as words } from '../../text/groups';
+import { Page } from '../../ui/page';
+import { DeleteGroup } from './delete-group';
+import { GroupForm } from './group-form';
+import { GroupMembers } from './group-members';
+import { groupQuery } from './queries';
+import './groups.css';
+
+export function GroupPage() {
+  const { id } = useParams({ from: '/groups/$id' });
+  const query = useQuery(groupQuery(Number(id)));
+  const group = query.data;
+  const canDelete = useMay()('deleteDeviceGroup');
+  return (
+    <Page
+      title={group?.name ?? words.groups}
+      about={group?.kind !== undefined && <span className="soft">{words.kinds[group.kind]}</span>}
+      aside={group !== undefined && canDelete && <DeleteGroup group={group} />}
+    >
+      <Part query={query} lines={10}>
+        {(data) => (
+          <>
+            <GroupMembers group={data} />
+            <GroupForm key={data.id} group={data} onSaved={() => undefined} />
+          </>
+        )}
+      </Part>
+    </Page>
+  );
+}

@@ -1,0 +1,79 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ErrorPanel } from '../../api/error-panel';
+import { saveFile } from '../../api/files';
+import { useMay } from '../../api/rights';
+import { setUpText } from '../../text/set-up';
+import { Button } from '../../ui/button';
+import { FileField } from '../../ui/file-field';
+import { depAccountsQuery, useUploadToken } from './queries';
+import { Step } from './step';
+
+const words = setUpText.dep;
+
+export function DepStep() {
+  const accounts = useQuery(depAccountsQuery);
+  const mayUpload = useMay()('uploadDepToken');
+  const count = accounts.data;
+  const state = count === undefined ? undefined : count > 0 ? 'done' : 'optional';
+  return (
+    <Step title={words.title} why={words.why} state={state}>
+      {count !== undefined && count > 0 && <p>{words.accounts(count)}</p>}
+      {!mayUpload && <p className="soft">{setUpText.needsAdmin}</p>}
+      {mayUpload && (
+        <>
+          <div className="set-up-pair">
+            <CertificateDownload />
+            <TokenUpload />
+          </div>
+          <p className="soft">{words.more}</p>
+        </>
+      )}
+    </Step>
+  );
+}
+
+function CertificateDownload() {
+  const download = useMutation({
+    mutationFn: () => saveFile('/dep/certificate/download', 'POST', 'muster-dep.pem'),
+  });
+  return (
+    <div className="set-up-part">
+      <h3>{words.first}</h3>
+      <div>
+        <Button isPending={download.isPending} onPress={() => download.mutate()}>
+          {words.certificate}
+        </Button>
+      </div>
+      {download.error !== null && <ErrorPanel error={download.error} />}
+    </div>
+  );
+}
+
+function TokenUpload() {
+  const [file, setFile] = useState<File>();
+  const upload = useUploadToken();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (file !== undefined) upload.mutate(file);
+  };
+  return (
+    <form className="set-up-part" onSubmit={submit}>
+      <h3>{words.second}</h3>
+      <p>
+        {words.page}{' '}
+        <a href={words.url} target="_blank" rel="noreferrer">
+          {words.url}
+        </a>
+      </p>
+      <FileField label={words.file} accept=".p7m,.p7,.pem" onChange={setFile} />
+      {upload.error !== null && <ErrorPanel error={upload.error} />}
+      <div>
+        <Button type="submit" isDisabled={file === undefined} isPending={upload.isPending}>
+          {words.upload}
+        </Button>
+      </div>
+      <p role="status">{upload.isSuccess ? words.uploaded : ''}</p>
+    </form>
+  );
+}

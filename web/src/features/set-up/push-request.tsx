@@ -1,0 +1,99 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { type FormEvent, useState } from 'react';
+import { ErrorPanel } from '../../api/error-panel';
+import { saveFile, saveText } from '../../api/files';
+import { faultAt, otherFault } from '../../api/form-faults';
+import { Part } from '../../api/part';
+import { setUpText } from '../../text/set-up';
+import { Button } from '../../ui/button';
+import { Field } from '../../ui/field';
+import {
+  pushRequestPath,
+  pushRequestQuery,
+  type SigningRequest,
+  useCreatePushRequest,
+} from './queries';
+
+const words = setUpText.push;
+
+export function PushRequest() {
+  const request = useQuery(pushRequestQuery);
+  const [isNew, setNew] = useState(false);
+  return (
+    <div className="set-up-part">
+      <h3>{words.first}</h3>
+      <Part query={request}>
+        {(found) =>
+          found === null || isNew ? (
+            <RequestForm onDone={() => setNew(false)} />
+          ) : (
+            <Download request={found} onAnother={() => setNew(true)} />
+          )
+        }
+      </Part>
+    </div>
+  );
+}
+
+function RequestForm({ onDone }: { onDone: () => void }) {
+  const [account, setAccount] = useState('');
+  const create = useCreatePushRequest();
+  const other = otherFault(create.error, ['apple_account']);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (account.trim() !== '') create.mutate(account.trim(), { onSuccess: onDone });
+  };
+  return (
+    <form className="set-up-part" onSubmit={submit}>
+      <Field
+        label={words.account}
+        type="email"
+        value={account}
+        onChange={setAccount}
+        hint={words.accountHint}
+        autoComplete="off"
+        required
+        error={faultAt(create.error, 'apple_account')}
+      />
+      {other !== undefined && <ErrorPanel error={other} />}
+      <div>
+        <Button kind="main" type="submit" isPending={create.isPending}>
+          {words.create}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+interface DownloadProps {
+  request: SigningRequest;
+  onAnother: () => void;
+}
+
+function Download({ request, onAnother }: DownloadProps) {
+  const { id, subject = '', apple_account: account, pem_request: pem } = request;
+  const download = useMutation({
+    mutationFn: () => saveFile(pushRequestPath(id), 'GET', 'push-request.plist'),
+  });
+  return (
+    <>
+      <p className="set-up-name">{words.latest(account ?? subject)}</p>
+      <div className="set-up-buttons">
+        <Button kind="main" isPending={download.isPending} onPress={() => download.mutate()}>
+          {words.download}
+        </Button>
+        <Button onPress={onAnother}>{words.another}</Button>
+      </div>
+      {download.error !== null && (
+        <>
+          <ErrorPanel error={download.error} />
+          <p className="soft">{words.bareWhy}</p>
+          <div>
+            <Button onPress={() => saveText(pem ?? '', 'push-request.pem')}>{words.bare}</Button>
+          </div>
+          <p className="soft">{words.vendor}</p>
+        </>
+      )}
+    </>
+  );
+}

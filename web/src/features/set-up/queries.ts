@@ -1,0 +1,125 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { asNew } from '../../api/as-new';
+import type { Schemas } from '../../api/client';
+import { call, client } from '../../api/client';
+import { uploadFile } from '../../api/files';
+import { LIVE } from '../../api/query-client';
+import { type RowOf, rowOf, rowsOf } from '../../api/rows';
+
+export type SigningRequest = RowOf<Schemas['certificate_signing_requests_resource']>;
+
+const PUSH = '{"name":"purpose","op":"eq","val":"mdm.pushcert"}';
+
+/** The newest request for a push certificate; null where there is none. */
+export const pushRequestQuery = queryOptions({
+  queryKey: ['certificate_signing_requests', 'push'],
+  queryFn: async (): Promise<SigningRequest | null> => {
+    const query = { page: { size: 1 }, sort: ['-id'], 'filter[]': [PUSH] };
+    const document = await call(() =>
+      client.GET('/certificate_signing_requests', { params: { query } }),
+    );
+    return rowsOf(document)[0] ?? null;
+  },
+});
+
+export function useCreatePushRequest() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (account: string) => {
+      const attributes = asNew({
+        purpose: 'mdm.pushcert' as const,
+        subject: `CN=Muster push certificate of ${account.replace(/[,+="<>#;/\\]/g, '')}`,
+        apple_account: account,
+      });
+      const type = 'certificate_signing_requests' as const;
+      return call(() =>
+        client.POST('/certificate_signing_requests', { body: { data: { type, attributes } } }),
+      );
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['certificate_signing_requests'] }),
+  });
+}
+
+/** Where the file for Apple's page is downloaded. */
+export function pushRequestPath(id: number): string {
+  return `/api/v1/certificate_signing_requests/${id}/push_request`;
+}
+
+export function useUploadPushCertificate() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (file: File) => {
+      const attributes = { pem_certificate: await file.text() };
+      const type = 'certificates' as const;
+      return call(() =>
+        client.POST('/push_certificates', { body: { data: { type, attributes } } }),
+      );
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['credentials'] }),
+  });
+}
+
+export type EnrollmentLink = RowOf<Schemas['enrollment_links_resource']>;
+
+export const linksQuery = queryOptions({
+  ...LIVE,
+  queryKey: ['enrollment_links'],
+  queryFn: async () => {
+    const query = { page: { size: 100 }, sort: ['-id'] };
+    return rowsOf(await call(() => client.GET('/enrollment_links', { params: { query } })));
+  },
+});
+
+export interface LinkValues {
+  name: string;
+  max_uses: number;
+  expires_at: string;
+}
+
+export function useMakeLink() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (values: LinkValues) => {
+      const type = 'enrollment_links' as const;
+      const body = { data: { type, attributes: asNew(values) } };
+      const { data } = await call(() => client.POST('/enrollment_links', { body }));
+      return rowOf(data as Schemas['enrollment_links_resource']);
+    },
+    onSuccess: () => queries.invalidateQueries({ queryKey: ['enrollment_links'] }),
+  });
+}
+
+export const depAccountsQuery = queryOptions({
+  ...LIVE,
+  queryKey: ['dep_accounts', 'count'],
+  queryFn: async () => {
+    const query = { page: { size: 1 }, fields: { dep_accounts: 'server_name' } };
+    return (await call(() => client.GET('/dep/accounts', { params: { query } }))).meta.total ?? 0;
+  },
+});
+
+export function useUploadToken() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (file: File) => uploadFile<unknown>('/dep/stoken/upload', file),
+    onSuccess: () =>
+      Promise.all(
+        ['dep_accounts', 'credentials'].map((name) =>
+          queries.invalidateQueries({ queryKey: [name] }),
+        ),
+      ),
+  });
+}
+
+export const enrolledQuery = queryOptions({
+  ...LIVE,
+  queryKey: ['devices', 'enrolled'],
+  queryFn: async () => {
+    const query = {
+      page: { size: 1 },
+      fields: { devices: 'device_name' },
+      'filter[]': ['{"name":"is_enrolled","op":"eq","val":true}'],
+    };
+    return (await call(() => client.GET('/devices', { params: { query } }))).meta.total ?? 0;
+  },
+});

@@ -1,0 +1,75 @@
+import { Link } from '@tanstack/react-router';
+import { settingsText } from '../../../text/settings';
+import type { PlainColumn } from '../../../ui/plain-table';
+import { Status } from '../../../ui/status';
+import { Time } from '../../../ui/time';
+import type { AuditEvent } from './queries';
+
+const words = settingsText.audit;
+
+export const AUDIT_COLUMNS: PlainColumn<AuditEvent>[] = [
+  { name: 'at', label: words.at, isTight: true, cell: ({ at }) => <Time at={at} /> },
+  {
+    name: 'who',
+    label: words.who,
+    isMinor: true,
+    cell: ({ actor, role }) => (
+      <>
+        {actor}
+        {role !== actor && <span className="settings-note">{role}</span>}
+      </>
+    ),
+  },
+  {
+    name: 'what',
+    label: words.what,
+    cell: (event) => (
+      <>
+        {event.action}
+        <Details event={event} />
+      </>
+    ),
+  },
+  { name: 'target', label: words.target, cell: (event) => <Target {...event} /> },
+  {
+    name: 'outcome',
+    label: words.outcome,
+    isTight: true,
+    isMinor: true,
+    cell: ({ outcome }) => (
+      <Status tone={outcome === 'success' ? 'ok' : 'bad'}>
+        {words.outcomes[outcome ?? ''] ?? String(outcome)}
+      </Status>
+    ),
+  },
+];
+
+function Target({ target_type: type, target_id: id }: AuditEvent) {
+  if (type === null || type === undefined) return <span className="soft">–</span>;
+  const said = id === null || id === undefined ? type : `${type} ${id}`;
+  if (type !== 'devices' || id === null || id === undefined) return <span>{said}</span>;
+  return (
+    <Link to="/devices/$id" params={{ id }}>
+      {said}
+    </Link>
+  );
+}
+
+function Details({ event }: { event: AuditEvent }) {
+  const lines = [
+    [words.from, event.source_address],
+    [words.request, event.request_id],
+    [words.session, event.session_id],
+  ].flatMap(([name, value]) =>
+    value === null || value === undefined ? [] : [`${name}: ${value}`],
+  );
+  return (
+    <details>
+      <summary className="settings-note">{words.details}</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
+      <pre className="audit-details" tabIndex={0}>
+        {[...lines, JSON.stringify(event.details, null, 2)].join('\n')}
+      </pre>
+    </details>
+  );
+}

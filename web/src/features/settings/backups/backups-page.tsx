@@ -1,0 +1,57 @@
+import { useQuery } from '@tanstack/react-query';
+import { ErrorPanel } from '../../../api/error-panel';
+import { Part } from '../../../api/part';
+import { useMay } from '../../../api/rights';
+import { credentialsQuery } from '../../../api/server';
+import { settingsText } from '../../../text/settings';
+import { Button } from '../../../ui/button';
+import { Empty } from '../../../ui/notice';
+import { PlainTable } from '../../../ui/plain-table';
+import { Time } from '../../../ui/time';
+import { SettingsFrame } from '../settings-frame';
+import { BACKUP_COLUMNS } from './columns';
+import { backupsQuery, useMakeBackup } from './queries';
+
+const words = settingsText.backups;
+const NEEDS = { operation: 'listBackups', least: 'admin' };
+
+export function BackupsPage() {
+  const may = useMay();
+  const backups = useQuery({ ...backupsQuery, enabled: may(NEEDS.operation) });
+  const credentials = useQuery(credentialsQuery);
+  const make = useMakeBackup();
+  const last = credentials.data?.last_backup_at;
+  return (
+    <SettingsFrame
+      section="backups"
+      about={words.about}
+      needs={NEEDS}
+      aside={
+        may('makeBackup') && (
+          <Button kind="main" isPending={make.isPending} onPress={() => make.mutate()}>
+            {words.make}
+          </Button>
+        )
+      }
+    >
+      <p>
+        {words.last}: {last === null || last === undefined ? words.never : <Time at={last} />}
+      </p>
+      {make.error !== null && <ErrorPanel error={make.error} />}
+      <p role="status" className={make.isSuccess ? '' : 'visually-hidden'}>
+        {make.isSuccess ? words.making : ''}
+      </p>
+      <Part query={backups} lines={6}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty title={words.none}>
+              <p>{words.noneWhy}</p>
+            </Empty>
+          ) : (
+            <PlainTable label={words.table} columns={BACKUP_COLUMNS} rows={rows} />
+          )
+        }
+      </Part>
+    </SettingsFrame>
+  );
+}

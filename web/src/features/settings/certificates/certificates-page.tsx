@@ -1,0 +1,56 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { Part } from '../../../api/part';
+import { credentialsQuery } from '../../../api/server';
+import { settingsText } from '../../../text/settings';
+import { Notice } from '../../../ui/notice';
+import { Section } from '../../../ui/page';
+import { SettingsFrame } from '../settings-frame';
+import { CredentialTable } from './credential-table';
+import { DepAccounts } from './dep-accounts';
+import { depAccountsQuery, scepQuery } from './queries';
+import { Scep } from './scep';
+
+const words = settingsText.certificates;
+
+export function CertificatesPage() {
+  const credentials = useQuery(credentialsQuery);
+  const accounts = useQuery(depAccountsQuery);
+  const scep = useQuery(scepQuery);
+  return (
+    <SettingsFrame section="certificates" about={words.about}>
+      <Part query={credentials} lines={8}>
+        {(data) => (
+          <>
+            <section className="notices" aria-label={words.warnings}>
+              {data.warnings.map(({ code, detail }) => (
+                <Notice key={`${code} ${detail}`} tone="warn" title={sentenceOf(code)}>
+                  <p>{detail}</p>
+                </Notice>
+              ))}
+              {data.warnings.length === 0 && <Notice tone="ok" title={words.noWarnings} />}
+            </section>
+            <CredentialTable credentials={data.credentials} />
+          </>
+        )}
+      </Part>
+      <p>
+        {words.renew} <Link to="/set-up">{words.toSetUp}</Link>
+      </p>
+      <Section title={words.dep}>
+        <Part query={accounts}>{(rows) => <DepAccounts rows={rows} />}</Part>
+      </Section>
+      <Section title={words.scep}>
+        <Part query={scep} lines={6}>
+          {(data) => <Scep configuration={data} />}
+        </Part>
+      </Section>
+    </SettingsFrame>
+  );
+}
+
+/** `no_push_certificate` reads "No push certificate". */
+function sentenceOf(code: string): string {
+  const said = code.replaceAll('_', ' ').replace(/\bdep\b/, 'DEP');
+  return said.charAt(0).toUpperCase() + said.slice(1);
+}

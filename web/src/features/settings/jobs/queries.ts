@@ -1,0 +1,39 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Schemas } from '../../../api/client';
+import { call, client } from '../../../api/client';
+import { LIVE } from '../../../api/query-client';
+import { type RowOf, rowsOf } from '../../../api/rows';
+
+export type Job = RowOf<Schemas['jobs_resource']>;
+
+export const JOB_STATUSES = ['waiting', 'scheduled', 'running', 'retrying', 'dead'] as const;
+
+export function jobsQuery(status: string | undefined) {
+  return queryOptions({
+    ...LIVE,
+    queryKey: ['jobs', status ?? 'all'],
+    queryFn: async () => {
+      const rules = status === undefined ? [] : [{ name: 'status', op: 'eq', val: status }];
+      const query = {
+        page: { size: 200 },
+        sort: ['-id'],
+        'filter[]': rules.map((rule) => JSON.stringify(rule)),
+      };
+      const document = await call(() => client.GET('/jobs', { params: { query } }));
+      return { rows: rowsOf(document), total: document.meta.total ?? 0 };
+    },
+  });
+}
+
+/** Makes the jobs due now, one after the other. */
+export function useRetry() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (jobs: readonly Job[]) => {
+      for (const { id } of jobs) {
+        await call(() => client.POST('/jobs/{id}/retry', { params: { path: { id } } }));
+      }
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
+  });
+}

@@ -1,0 +1,26 @@
+import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Schemas } from '../../../api/client';
+import { call, client } from '../../../api/client';
+import { LIVE } from '../../../api/query-client';
+import { type RowOf, rowsOf } from '../../../api/rows';
+
+export type Session = RowOf<Schemas['sessions_resource']>;
+
+export const sessionsQuery = queryOptions({
+  ...LIVE,
+  queryKey: ['sessions'],
+  queryFn: async () => {
+    const query = { page: { size: 200 }, sort: ['-created_at'] };
+    return rowsOf(await call(() => client.GET('/sessions', { params: { query } })));
+  },
+});
+
+export function useRevoke() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id }: Session) =>
+      call(() => client.DELETE('/sessions/{id}', { params: { path: { id } } })),
+    // Of the own session, the next answer is 401: the shell then shows the sign-in.
+    onSuccess: () => queries.invalidateQueries(),
+  });
+}

@@ -1,0 +1,47 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { settingsText as words } from '../../text/settings';
+import { Page } from '../../ui/page';
+import { NeedsRole } from './needs-role';
+import './settings.css';
+
+const SECTIONS = [
+  'certificates',
+  'doctor',
+  'organization',
+  'tokens',
+  'sessions',
+  'jobs',
+  'backups',
+  'audit',
+] as const;
+
+interface Props {
+  section: (typeof SECTIONS)[number];
+  about?: string;
+  aside?: ReactNode;
+  /** What one must be allowed to call to see the section, and the role that it takes. */
+  needs?: { operation: string; least: string };
+  children: ReactNode;
+}
+
+/** A section of the settings beside the list of all. */
+export function SettingsFrame({ section, about, aside, needs, children }: Props) {
+  return (
+    <Page title={words.sections[section]} aside={aside}>
+      <div className="settings">
+        <nav className="settings-nav" aria-label={words.navigation}>
+          {SECTIONS.map((name) => (
+            <Link key={name} to={`/settings/${name}`}>
+              {words.sections[name]}
+            </Link>
+          ))}
+        </nav>
+        <div className="settings-content">
+          {about !== undefined && <p className="soft">{about}</p>}
+          {needs === undefined ? children : <NeedsRole {...needs}>{children}</NeedsRole>}
+        </div>
+      </div>
+    </Page>
+  );
+}

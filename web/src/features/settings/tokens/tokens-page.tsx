@@ -1,0 +1,43 @@
+import { useQuery } from '@tanstack/react-query';
+import { meQuery } from '../../../api/me';
+import { settingsText } from '../../../text/settings';
+import { Section } from '../../../ui/page';
+import { type PlainColumn, PlainTable } from '../../../ui/plain-table';
+import { ShellLine } from '../../../ui/shell-line';
+import { SettingsFrame } from '../settings-frame';
+
+const words = settingsText.tokens;
+
+const STEPS = [
+  [
+    words.create,
+    words.createWhy,
+    'muster token create --name helpdesk --role operator --expires 90d',
+  ],
+  [words.list, undefined, 'muster token list'],
+  [words.revoke, words.revokeWhy, 'muster token revoke helpdesk'],
+  [words.link, words.linkWhy, 'muster link console --token helpdesk'],
+] as const;
+
+const ROLES = (['viewer', 'operator', 'admin'] as const).map((id) => ({ id }));
+
+const COLUMNS: PlainColumn<(typeof ROLES)[number]>[] = [
+  { name: 'role', label: words.role, isTight: true, cell: ({ id }) => id },
+  { name: 'may', label: words.mayColumn, cell: ({ id }) => words.may[id] },
+];
+
+export function TokensPage() {
+  const { data: me } = useQuery(meQuery);
+  return (
+    <SettingsFrame section="tokens" about={words.about}>
+      {STEPS.map(([title, why, command]) => (
+        <Section key={title} title={title}>
+          <ShellLine command={command} copy={settingsText.copy} copied={settingsText.copied} />
+          {why !== undefined && <p className="soft">{why}</p>}
+        </Section>
+      ))}
+      <PlainTable label={words.roles} columns={COLUMNS} rows={ROLES} />
+      {me !== undefined && me !== null && <p className="soft">{words.you(me.role)}</p>}
+    </SettingsFrame>
+  );
+}

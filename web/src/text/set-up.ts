@@ -1,0 +1,92 @@
+export const setUpText = {
+  title: 'Set-up',
+  about:
+    'What the server needs before real devices can enroll. Do the steps in this order: a device keeps the address and the push topic that it enrolled with.',
+  states: { done: 'Done', open: 'To do', optional: 'Optional', unknown: 'Not known' },
+  needsAdmin: 'This step needs the role admin.',
+  copy: 'Copy',
+  copied: 'Copied',
+  address: {
+    title: '1. Public address and certificate',
+    why: 'Devices reach the server at PUBLIC_URL, by HTTPS with a certificate they trust. Choose the address before the first device enrolls and do not change it: devices refuse to renew their enrollment under another one.',
+    how: 'Set it in .env and restart:',
+    examining: 'Examining the address. This takes up to 20 seconds …',
+    again: 'Examine again',
+    docs: 'docs/real-devices.md shows three ways to serve HTTPS.',
+  },
+  push: {
+    title: '2. Push certificate',
+    why: 'Apple’s push service wakes devices only for the owner of a push certificate. It ends after a year and is renewed with the same Apple Account.',
+    current: (name: string, days: number) =>
+      `${name} is in use and ends in ${days.toLocaleString('en')} days.`,
+    lab: 'The lab has a push certificate of its own, for its simulated devices.',
+    renew: 'Renew or replace the push certificate',
+    first: 'Step 1: create the request',
+    account: 'Apple Account',
+    accountHint: 'The account that signs in at Apple’s page. You need the same one every year.',
+    create: 'Create request',
+    latest: (subject: string) => `Request: ${subject}`,
+    download: 'Download for Apple',
+    bare: 'Download the bare request',
+    bareWhy:
+      'Without a vendor certificate of your own, have the bare request signed by someone who has one. The file that you get back is for Apple’s page.',
+    another: 'Create another request',
+    second: 'Step 2: upload Apple’s answer',
+    page: 'Sign in at Apple’s page with that Apple Account, choose “Create a Certificate”, or “Renew” for the certificate in use, upload the request and download the certificate:',
+    url: 'https://identity.apple.com/pushcert',
+    file: 'Certificate from Apple (.pem)',
+    fileHint: 'It finds the key of its request by itself.',
+    upload: 'Upload certificate',
+    uploaded: 'The push certificate is stored and in use.',
+    vendor:
+      'To sign requests here, store your MDM vendor certificate: `muster push-cert request --help` shows how.',
+  },
+  policy: {
+    title: '3. Who may enroll',
+    why: 'ENROLLMENT in .env decides: open (everybody who reaches the server), link (who has an enrollment link, devices of Apple’s program, people who sign in), closed (nobody).',
+    openTo: 'Anyone who reaches this server can enroll a device.',
+    links: (usable: number) =>
+      usable === 1 ? '1 enrollment link is usable.' : `${usable} enrollment links are usable.`,
+    noLinks: 'There is no enrollment link yet.',
+    name: 'Name of the link',
+    uses: 'Devices at most',
+    days: 'Usable for (days)',
+    make: 'Make a link',
+    made: 'Open it in Safari on the device:',
+  },
+  organization: {
+    title: '4. Organization',
+    why: 'Its name and the prefix of profile identifiers stand in every profile that is made here. Set them before the first device enrolls.',
+    is: (name: string, prefix: string) => `${name}, ${prefix}`,
+    edit: 'Change the organization',
+    set: 'Set the organization',
+  },
+  dep: {
+    title: '5. Apple Business Manager or School Manager',
+    why: 'Devices that your organization bought enroll in Setup Assistant by themselves. Skip this where nobody bought devices that way.',
+    accounts: (count: number) =>
+      count === 1 ? '1 account is connected.' : `${count} accounts are connected.`,
+    first: 'Step 1: download a certificate for the portal',
+    certificate: 'Download certificate',
+    second: 'Step 2: upload the server token',
+    page: 'In Apple Business Manager or Apple School Manager open Preferences, add a device management server, upload the certificate and download the server token:',
+    url: 'https://business.apple.com',
+    file: 'Server token (.p7m)',
+    upload: 'Upload token',
+    uploaded: 'The account is stored. Apple is asked for its devices now.',
+    more: 'Then make a DEP profile and make it the default: docs/automated-enrollment.md.',
+  },
+  lab: {
+    title: 'Try it with simulated devices',
+    on: 'The lab is on: pushes go to a stand-in for Apple’s push service. Ten devices enroll over the real protocol and answer pushes:',
+    command: 'npm run simulate -- --devices 10 --push --forever',
+    where: 'Run it in a terminal on the machine of the server, in its directory.',
+    count: (count: number) =>
+      count === 1
+        ? '1 device has enrolled.'
+        : `${count.toLocaleString('en')} devices have enrolled.`,
+    show: 'Show the devices',
+    off: 'Without anything from Apple: start the server with the lab on, with a data directory of its own.',
+    start: 'DATA_DIR=data/lab-tour npm run muster -- lab',
+  },
+};
