@@ -46,7 +46,7 @@ export function Frame() {
 function Sidebar({ me }: { me: Me | undefined }) {
   const path = useLocation({ select: (location) => location.pathname });
   return (
-    <div className="sidebar">
+    <header className="sidebar">
       <p className="brand">{text.product}</p>
       <nav aria-label={text.navigation}>
         {PAGES.map(([name, to]) => {
@@ -60,7 +60,7 @@ function Sidebar({ me }: { me: Me | undefined }) {
         })}
       </nav>
       {me !== undefined && <Account me={me} />}
-    </div>
+    </header>
   );
 }
 

@@ -47,7 +47,8 @@ export const groupsText = {
   deleteGroup: (name: string, count: number) =>
     `The group ${name} with ${devices(count)} is deleted, and so is its link to profiles. The devices stay. This cannot be undone.`,
   members: 'Members',
-  addByHand: 'To add or remove devices, select them in the device list and choose “Tag or group”.',
+  addByHand:
+    'To add or remove devices, select them in the device list and choose “Tag or group …”.',
   inGroup: 'In this group',
   unknown: 'Unknown',
   unknownWhy:
@@ -118,8 +119,8 @@ export const groupsText = {
       false: 'is no',
       unknown: 'was not reported',
       known: 'was reported',
-      older: 'longer ago than',
-      newer: 'less long ago than',
+      older: 'longer ago than (days)',
+      newer: 'less long ago than (days)',
       has: 'include',
       lacks: 'do not include',
       is: 'has the value',

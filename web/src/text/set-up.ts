@@ -39,7 +39,7 @@ export const setUpText = {
     upload: 'Upload certificate',
     uploaded: 'The push certificate is stored and in use.',
     vendor:
-      'To sign requests here, store your MDM vendor certificate: `muster push-cert request --help` shows how.',
+      'To sign requests here, store your MDM vendor certificate: docs/real-devices.md shows how.',
   },
   policy: {
     title: '3. Who may enroll',

@@ -92,7 +92,7 @@ export const settingsText = {
   },
   doctor: {
     about:
-      'Examines the server and what is around it, as `muster doctor` does. It changes nothing.',
+      'Examines the server and what is around it, as the command muster doctor does. It changes nothing.',
     examine: 'Examine again',
     examining: 'Examining. This takes up to 20 seconds …',
     checked: 'Examined',

@@ -7,9 +7,19 @@ interface Props extends Omit<ButtonProps, 'children' | 'className'> {
   children: ReactNode;
 }
 
-export function Button({ kind = 'plain', children, ...rest }: Props) {
+/** While it is pending it keeps the focus and does nothing; React Aria would announce it without a name. */
+export function Button({ kind = 'plain', isPending = false, children, ...rest }: Props) {
+  const pending = isPending
+    ? { type: 'button' as const, onPress: () => undefined, 'aria-disabled': true }
+    : {};
   return (
-    <AriaButton {...rest} className="button" data-kind={kind}>
+    <AriaButton
+      {...rest}
+      {...pending}
+      className="button"
+      data-kind={kind}
+      data-pending={isPending || undefined}
+    >
       {children}
     </AriaButton>
   );

@@ -54,7 +54,7 @@ export function GroupForm({ group, onSaved }: Props) {
   };
   const other = otherFault(save.error, ['name', 'description']);
   return (
-    <form className="group-form" onSubmit={submit}>
+    <form className="group-form" data-kind={kind} onSubmit={submit}>
       <div className="group-form-main">
         <Section title={group === undefined ? words.newGroup : words.edit}>
           <Field
@@ -79,6 +79,15 @@ export function GroupForm({ group, onSaved }: Props) {
             <RuleEditor draft={draft} onChange={changing<RuleDraft>(setDraft)} />
           </Section>
         )}
+      </div>
+      {kind === 'smart' && (
+        <div className="group-form-count">
+          <Section title={words.preview.title}>
+            <LiveCount rule={rule} />
+          </Section>
+        </div>
+      )}
+      <div className="group-form-main">
         {other !== undefined && <ErrorPanel error={other} />}
         {canSave ? (
           <div className="group-form-buttons">
@@ -98,11 +107,6 @@ export function GroupForm({ group, onSaved }: Props) {
           <ReadOnly />
         )}
       </div>
-      {kind === 'smart' && (
-        <Section title={words.preview.title}>
-          <LiveCount rule={rule} />
-        </Section>
-      )}
       <LeaveDialog isDirty={isDirty} />
     </form>
   );

@@ -16,7 +16,7 @@ export function RuleEditor({ draft, onChange }: Props) {
     return (
       <>
         <RuleForm block={draft.block} onChange={(block) => onChange({ mode: 'form', block })} />
-        <div>
+        <div className="rule-add">
           <Button kind="quiet" onPress={() => onChange(asText(draft))}>
             {words.asJson}
           </Button>
@@ -35,7 +35,7 @@ export function RuleEditor({ draft, onChange }: Props) {
         error={ruleOf(draft) === undefined ? words.jsonFault : undefined}
       />
       {draft.isFormable ? (
-        <div>
+        <div className="rule-add">
           <Button kind="quiet" onPress={() => onChange(asForm(draft))}>
             {words.asForm}
           </Button>

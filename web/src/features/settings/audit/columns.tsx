@@ -30,7 +30,12 @@ export const AUDIT_COLUMNS: PlainColumn<AuditEvent>[] = [
       </>
     ),
   },
-  { name: 'target', label: words.target, cell: (event) => <Target {...event} /> },
+  {
+    name: 'target',
+    label: words.target,
+    isMinor: true,
+    cell: (event) => <Target {...event} />,
+  },
   {
     name: 'outcome',
     label: words.outcome,
@@ -56,7 +61,10 @@ function Target({ target_type: type, target_id: id }: AuditEvent) {
 }
 
 function Details({ event }: { event: AuditEvent }) {
+  const target = [event.target_type, event.target_id].filter((part) => part !== null).join(' ');
   const lines = [
+    [words.target, target],
+    [words.who, event.actor],
     [words.from, event.source_address],
     [words.request, event.request_id],
     [words.session, event.session_id],
@@ -65,7 +73,7 @@ function Details({ event }: { event: AuditEvent }) {
   );
   return (
     <details>
-      <summary className="settings-note">{words.details}</summary>
+      <summary className="audit-summary">{words.details}</summary>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
       <pre className="audit-details" tabIndex={0}>
         {[...lines, JSON.stringify(event.details, null, 2)].join('\n')}
