@@ -1,4 +1,7 @@
 export const overviewText = {
+  setUp: 'Go to the set-up',
+  setUpMissing: 'Without a push certificate no device is woken for its commands',
+  setUpNoDevices: 'Set the server up, then enroll the first device',
   health: 'Health',
   states: { ok: 'OK', attention: 'Needs attention', stuck: 'Stuck' },
   findings: 'What is wrong',

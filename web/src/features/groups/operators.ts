@@ -1,4 +1,5 @@
-import { FACTS, type FactKind } from './facts';
+// Imports with extensions: tests that run in Node read this file, too.
+import { FACTS, type FactKind } from './facts.js';
 
 export interface Comparison {
   fact: string;

@@ -1,5 +1,6 @@
-import { FACTS } from './facts';
-import { type Comparison, isComplete, kindOfFact, operatorsOf } from './operators';
+// Imports with extensions: tests that run in Node read this file, too.
+import { FACTS } from './facts.js';
+import { type Comparison, isComplete, kindOfFact, operatorsOf } from './operators.js';
 
 export type Match = 'all' | 'any' | 'none';
 

@@ -9,6 +9,7 @@ import { Credentials } from './credentials';
 import { FacetBars } from './facet-bars';
 import { Findings, HealthFigures } from './health';
 import { credentialsQuery, FACETS, facetsQuery, healthQuery, runningBatchesQuery } from './queries';
+import { SetUpNotice } from './set-up-notice';
 
 export function OverviewPage() {
   const facets = useQuery(facetsQuery);
@@ -21,6 +22,7 @@ export function OverviewPage() {
       title={text.pages.overview}
       about={total !== undefined && <span className="soft">{words.devices(total)}</span>}
     >
+      <SetUpNotice devices={total} />
       {total === 0 && (
         <Empty title={words.noDevices}>
           <p>{words.enroll}</p>

@@ -43,7 +43,7 @@ export function AddressStep() {
       )}
       <p>{words.how}</p>
       <ShellLine
-        command="PUBLIC_URL=https://mdm.example.com"
+        line="PUBLIC_URL=https://mdm.example.com"
         copy={setUpText.copy}
         copied={setUpText.copied}
       />

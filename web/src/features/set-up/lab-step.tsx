@@ -14,7 +14,7 @@ export function LabStep({ isOn }: { isOn: boolean }) {
     <Section title={words.title}>
       <p className="soft set-up-text">{isOn ? words.on : words.off}</p>
       <ShellLine
-        command={isOn ? words.command : words.start}
+        line={isOn ? words.command : words.start}
         copy={setUpText.copy}
         copied={setUpText.copied}
       />

@@ -59,7 +59,7 @@ export function LinkForm() {
         {make.data?.url !== undefined && (
           <>
             <p>{words.made}</p>
-            <ShellLine command={make.data.url} copy={setUpText.copy} copied={setUpText.copied} />
+            <ShellLine line={make.data.url} copy={setUpText.copy} copied={setUpText.copied} />
           </>
         )}
       </div>

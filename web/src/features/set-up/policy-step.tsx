@@ -18,7 +18,7 @@ export function PolicyStep({ isOpenToAll }: { isOpenToAll: boolean }) {
   return (
     <Step title={words.title} why={words.why} state={state}>
       {isOpenToAll && <Notice tone="warn" title={words.openTo} />}
-      <ShellLine command="ENROLLMENT=link" copy={setUpText.copy} copied={setUpText.copied} />
+      <ShellLine line="ENROLLMENT=link" copy={setUpText.copy} copied={setUpText.copied} />
       {links.data !== undefined && (
         <p>{links.data.length === 0 ? words.noLinks : words.links(usable)}</p>
       )}

@@ -30,9 +30,9 @@ export function TokensPage() {
   const { data: me } = useQuery(meQuery);
   return (
     <SettingsFrame section="tokens" about={words.about}>
-      {STEPS.map(([title, why, command]) => (
+      {STEPS.map(([title, why, line]) => (
         <Section key={title} title={title}>
-          <ShellLine command={command} copy={settingsText.copy} copied={settingsText.copied} />
+          <ShellLine line={line} copy={settingsText.copy} copied={settingsText.copied} />
           {why !== undefined && <p className="soft">{why}</p>}
         </Section>
       ))}
