@@ -20,6 +20,12 @@ export interface paths {
         get: operations["listCertificateSigningRequests"];
         post: operations["createCertificateSigningRequest"];
     };
+    "/certificates": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["createCertificate"];
+    };
     "/command_batches": {
         parameters: {
             path?: never;
@@ -526,6 +532,18 @@ export interface components {
             key_size?: number | null;
             signature_algorithm?: string | null;
             chain?: unknown;
+        };
+        certificates_create: {
+            data: {
+                /** @constant */
+                type: "certificates";
+                attributes: components["schemas"]["certificates_written"] & Record<string, never>;
+                relationships?: {
+                    rsa_private_key?: {
+                        data: components["schemas"]["rsa_private_keys_reference"] | null;
+                    };
+                };
+            };
         };
         certificates_create_without_purpose: {
             data: {
@@ -2709,6 +2727,12 @@ export interface components {
                 "application/json": components["schemas"]["certificate_signing_requests_create"];
             };
         };
+        certificates_create: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["certificates_create"];
+                "application/json": components["schemas"]["certificates_create"];
+            };
+        };
         certificates_create_mdm_pushcert: {
             content: {
                 "application/vnd.api+json": components["schemas"]["certificates_create_without_purpose"];
@@ -2868,6 +2892,23 @@ export interface operations {
         requestBody: components["requestBodies"]["certificate_signing_requests_create"];
         responses: {
             201: components["responses"]["certificate_signing_requests_created"];
+        };
+    };
+    createCertificate: {
+        parameters: {
+            query?: {
+                include?: components["parameters"]["certificates_include"];
+                fields?: components["parameters"]["fields"];
+                force?: components["parameters"]["certificates_force"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: components["requestBodies"]["certificates_create"];
+        responses: {
+            201: components["responses"]["certificates_created"];
         };
     };
     listCommandBatches: {

@@ -25,6 +25,7 @@ export const text = {
   },
   error: {
     title: 'This part did not load',
+    action: 'That did not work',
     request: 'Request',
     retry: 'Try again',
     notFound: 'There is no such page',

@@ -38,8 +38,14 @@ export const setUpText = {
     fileHint: 'It finds the key of its request by itself.',
     upload: 'Upload certificate',
     uploaded: 'The push certificate is stored and in use.',
-    vendor:
-      'To sign requests here, store your MDM vendor certificate: docs/real-devices.md shows how.',
+    noVendor: 'No MDM vendor certificate is stored here that can sign the request',
+    vendor: 'Store your MDM vendor certificate',
+    vendorWhy:
+      'A member of the Apple Developer Program who has the “MDM CSR” certificate can sign requests. Upload it with its key, its issuer and Apple’s root once; the key is sealed.',
+    vendorFile: 'Vendor certificate with its chain (.pem)',
+    vendorKey: 'Its private key (.pem, without a password)',
+    vendorUpload: 'Store vendor certificate',
+    vendorStored: 'The vendor certificate is stored. Download the request for Apple again.',
   },
   policy: {
     title: '3. Who may enroll',
@@ -47,6 +53,7 @@ export const setUpText = {
     openTo: 'Anyone who reaches this server can enroll a device.',
     links: (usable: number) =>
       usable === 1 ? '1 enrollment link is usable.' : `${usable} enrollment links are usable.`,
+    needsOperator: 'Enrollment links need the role operator.',
     noLinks: 'There is no enrollment link yet.',
     name: 'Name of the link',
     uses: 'Devices at most',

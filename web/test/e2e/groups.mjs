@@ -41,7 +41,7 @@ export const TASKS = {
     const { page } = session;
     await open(session, '/groups');
     await page.getByRole('link', { name: 'New group' }).click();
-    await page.getByLabel('Name').fill('Macs');
+    await page.getByLabel('Name', { exact: true }).fill('Macs');
     const first = page.getByRole('group', { name: 'Comparison 1' });
     await first.getByLabel('Value').selectOption('iOS');
     const phones = await page.getByText(/^\d+ devices? match/).textContent();
@@ -64,6 +64,40 @@ export const TASKS = {
     await page.getByRole('link', { name: `Show the ${count} device` }).click();
     await page.getByText('Groups include Macs').waitFor();
     await page.getByText(`${count} device`, { exact: false }).first().waitFor();
+  },
+
+  'a smart group is made by keyboard alone': async (session) => {
+    const { page } = session;
+    await open(session, '/groups');
+    await page.getByRole('heading', { level: 1 }).focus();
+    await tabTo(page, page.getByRole('link', { name: 'New group' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'New group' }).waitFor();
+    await tabTo(page, page.getByLabel('Name', { exact: true }));
+    await page.keyboard.type('Phones and tablets');
+    const comparison = page.getByRole('group', { name: 'Comparison 1' });
+    await tabTo(page, comparison.getByLabel('Fact'));
+    await page.keyboard.type('Supervised');
+    await tabTo(page, comparison.getByLabel('Comparison', { exact: true }));
+    await page.keyboard.type('is no');
+    await page.getByText(/^\d+ devices? match/).waitFor();
+    await tabTo(page, page.getByRole('button', { name: 'Create group' }));
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Phones and tablets' }).waitFor();
+    await page.getByLabel('Fact').and(page.locator('select')).waitFor();
+  },
+
+  'a changed group is not left without being asked': async (session) => {
+    const { page } = session;
+    await open(session, '/groups');
+    await page.getByRole('link', { name: 'Phones and tablets', exact: true }).click();
+    await page.getByLabel('Description', { exact: true }).fill('Not saved');
+    await page.getByRole('link', { name: 'Devices', exact: true }).click();
+    await page.getByRole('button', { name: 'Stay' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Phones and tablets' }).waitFor();
+    await page.getByRole('link', { name: 'Devices', exact: true }).click();
+    await page.getByRole('button', { name: 'Leave' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Devices' }).waitFor();
   },
 
   'a rule that the server refuses has its faults named': async (session) => {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { Part } from '../../api/part';
 import { marksText as words } from '../../text/marks';
 import { Button } from '../../ui/button';
@@ -85,7 +85,7 @@ export function MarkDialog({ ids, onClose, onDone }: Props) {
             required
           />
         )}
-        {change.error !== null && <ErrorPanel error={change.error} />}
+        {change.error !== null && <ActionError error={change.error} />}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
           <Button kind="main" type="submit" isDisabled={!canSend} isPending={change.isPending}>

@@ -1,6 +1,6 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { groupsText as words } from '../../text/groups';
 import { Button } from '../../ui/button';
 import { ConfirmDialog } from '../../ui/confirm-dialog';
@@ -26,7 +26,7 @@ export function DeleteGroup({ group }: { group: Group }) {
         onClose={() => setOpen(false)}
       >
         <p>{words.deleteGroup(name, group.devices_count ?? 0)}</p>
-        {error !== null && <ErrorPanel error={error} />}
+        {error !== null && <ActionError error={error} />}
       </ConfirmDialog>
     </>
   );

@@ -1,4 +1,4 @@
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { groupsText as words } from '../../text/groups';
 import { ConfirmDialog } from '../../ui/confirm-dialog';
 import { type Tag, useDeleteTag } from './queries';
@@ -17,7 +17,7 @@ export function DeleteTag({ tag, onClose }: { tag: Tag; onClose: () => void }) {
       onClose={onClose}
     >
       <p>{words.deleteTag(name, tag.devices_count ?? 0)}</p>
-      {error !== null && <ErrorPanel error={error} />}
+      {error !== null && <ActionError error={error} />}
     </ConfirmDialog>
   );
 }

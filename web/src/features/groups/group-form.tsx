@@ -1,6 +1,6 @@
 import { useBlocker } from '@tanstack/react-router';
 import { type FormEvent, useMemo, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { faultAt, otherFault } from '../../api/form-faults';
 import { useMay } from '../../api/rights';
 import { groupsText as words } from '../../text/groups';
@@ -55,8 +55,8 @@ export function GroupForm({ group, onSaved }: Props) {
   const other = otherFault(save.error, ['name', 'description']);
   return (
     <form className="group-form" data-kind={kind} onSubmit={submit}>
-      <div className="group-form-main">
-        <Section title={group === undefined ? words.newGroup : words.edit}>
+      <fieldset className="group-form-main" disabled={!canSave}>
+        <Section title={words.about}>
           <Field
             label={words.name}
             value={name}
@@ -79,7 +79,7 @@ export function GroupForm({ group, onSaved }: Props) {
             <RuleEditor draft={draft} onChange={changing<RuleDraft>(setDraft)} />
           </Section>
         )}
-      </div>
+      </fieldset>
       {kind === 'smart' && (
         <div className="group-form-count">
           <Section title={words.preview.title}>
@@ -88,7 +88,7 @@ export function GroupForm({ group, onSaved }: Props) {
         </div>
       )}
       <div className="group-form-main">
-        {other !== undefined && <ErrorPanel error={other} />}
+        {other !== undefined && <ActionError error={other} />}
         {canSave ? (
           <div className="group-form-buttons">
             <Button

@@ -62,12 +62,14 @@ function Faults({ error, retry }: { error: Error; retry: () => unknown }) {
     return <ErrorPanel error={error} onRetry={() => void retry()} />;
   }
   return (
-    <Notice tone="warn" title={words.preview.faults}>
-      <ul>
-        {error.faults.map(({ detail = error.message }) => (
-          <li key={detail}>{detail}</li>
-        ))}
-      </ul>
-    </Notice>
+    <div role="status">
+      <Notice tone="warn" title={words.preview.faults}>
+        <ul>
+          {error.faults.map(({ detail = error.message }) => (
+            <li key={detail}>{detail}</li>
+          ))}
+        </ul>
+      </Notice>
+    </div>
   );
 }

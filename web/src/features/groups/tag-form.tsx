@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { faultAt, otherFault } from '../../api/form-faults';
 import { groupsText as words } from '../../text/groups';
 import { Button } from '../../ui/button';
@@ -44,7 +44,7 @@ export function TagForm({ tag, onClose }: Props) {
           onChange={(chosen) => setColor(chosen.slice(1))}
           error={faultAt(save.error, 'color')}
         />
-        {other !== undefined && <ErrorPanel error={other} />}
+        {other !== undefined && <ActionError error={other} />}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
           <Button kind="main" type="submit" isPending={save.isPending}>

@@ -1,6 +1,6 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { saveFile } from '../../api/files';
 import { useMay } from '../../api/rights';
 import { setUpText } from '../../text/set-up';
@@ -45,7 +45,7 @@ function CertificateDownload() {
           {words.certificate}
         </Button>
       </div>
-      {download.error !== null && <ErrorPanel error={download.error} />}
+      {download.error !== null && <ActionError error={download.error} />}
     </div>
   );
 }
@@ -67,7 +67,7 @@ function TokenUpload() {
         </a>
       </p>
       <FileField label={words.file} accept=".p7m,.p7,.pem" onChange={setFile} />
-      {upload.error !== null && <ErrorPanel error={upload.error} />}
+      {upload.error !== null && <ActionError error={upload.error} />}
       <div>
         <Button type="submit" isDisabled={file === undefined} isPending={upload.isPending}>
           {words.upload}

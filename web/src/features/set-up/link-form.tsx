@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { faultAt, otherFault } from '../../api/form-faults';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
@@ -49,7 +49,7 @@ export function LinkForm() {
           error={faultAt(make.error, 'expires_at')}
         />
       </div>
-      {other !== undefined && <ErrorPanel error={other} />}
+      {other !== undefined && <ActionError error={other} />}
       <div>
         <Button type="submit" isPending={make.isPending}>
           {words.make}

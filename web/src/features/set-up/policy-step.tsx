@@ -22,7 +22,7 @@ export function PolicyStep({ isOpenToAll }: { isOpenToAll: boolean }) {
       {links.data !== undefined && (
         <p>{links.data.length === 0 ? words.noLinks : words.links(usable)}</p>
       )}
-      {may('createEnrollmentLink') && <LinkForm />}
+      {may('createEnrollmentLink') ? <LinkForm /> : <p className="soft">{words.needsOperator}</p>}
     </Step>
   );
 }

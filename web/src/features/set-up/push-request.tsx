@@ -1,7 +1,8 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
-import { saveFile, saveText } from '../../api/files';
+import { ActionError } from '../../api/action-error';
+import { isApiError } from '../../api/errors';
+import { saveFile } from '../../api/files';
 import { faultAt, otherFault } from '../../api/form-faults';
 import { Part } from '../../api/part';
 import { setUpText } from '../../text/set-up';
@@ -13,6 +14,7 @@ import {
   type SigningRequest,
   useCreatePushRequest,
 } from './queries';
+import { Unsigned } from './unsigned';
 
 const words = setUpText.push;
 
@@ -55,7 +57,7 @@ function RequestForm({ onDone }: { onDone: () => void }) {
         required
         error={faultAt(create.error, 'apple_account')}
       />
-      {other !== undefined && <ErrorPanel error={other} />}
+      {other !== undefined && <ActionError error={other} />}
       <div>
         <Button kind="main" type="submit" isPending={create.isPending}>
           {words.create}
@@ -75,6 +77,7 @@ function Download({ request, onAnother }: DownloadProps) {
   const download = useMutation({
     mutationFn: () => saveFile(pushRequestPath(id), 'GET', 'push-request.plist'),
   });
+  const isUnsigned = isApiError(download.error, 'no_vendor_certificate');
   return (
     <>
       <p className="set-up-name">{words.latest(account ?? subject)}</p>
@@ -84,16 +87,8 @@ function Download({ request, onAnother }: DownloadProps) {
         </Button>
         <Button onPress={onAnother}>{words.another}</Button>
       </div>
-      {download.error !== null && (
-        <>
-          <ErrorPanel error={download.error} />
-          <p className="soft">{words.bareWhy}</p>
-          <div>
-            <Button onPress={() => saveText(pem ?? '', 'push-request.pem')}>{words.bare}</Button>
-          </div>
-          <p className="soft">{words.vendor}</p>
-        </>
-      )}
+      {isUnsigned && <Unsigned pem={pem ?? ''} onStored={() => download.reset()} />}
+      {download.error !== null && !isUnsigned && <ActionError error={download.error} />}
     </>
   );
 }

@@ -22,11 +22,19 @@ export function PushStep({ report }: { report: Report }) {
   const isLab = report.warnings.some(({ code }) => code === 'lab_on');
   const mayUpload = useMay()('createPushCertificate');
   const [isOpen, setOpen] = useState(false);
+  const [result, setResult] = useState('');
+  const finish = () => {
+    setResult(words.uploaded);
+    setOpen(false);
+  };
   const isDone = current !== undefined && current.status === 'ok';
   return (
     <Step title={words.title} why={words.why} state={isDone ? 'done' : 'open'}>
       {current !== undefined && <p>{words.current(current.name, current.days_left)}</p>}
       {isLab && <p className="soft">{words.lab}</p>}
+      <p role="status" className={result === '' ? 'visually-hidden' : ''}>
+        {result}
+      </p>
       {!mayUpload && <p className="soft">{setUpText.needsAdmin}</p>}
       {mayUpload && isDone && !isOpen && (
         <div>
@@ -36,7 +44,7 @@ export function PushStep({ report }: { report: Report }) {
       {mayUpload && (!isDone || isOpen) && (
         <div className="set-up-pair">
           <PushRequest />
-          <PushUpload />
+          <PushUpload onDone={finish} />
         </div>
       )}
     </Step>

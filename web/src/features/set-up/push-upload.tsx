@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../api/error-panel';
+import { ActionError } from '../../api/action-error';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
 import { FileField } from '../../ui/file-field';
@@ -7,12 +7,12 @@ import { useUploadPushCertificate } from './queries';
 
 const words = setUpText.push;
 
-export function PushUpload() {
+export function PushUpload({ onDone }: { onDone: () => void }) {
   const [file, setFile] = useState<File>();
   const upload = useUploadPushCertificate();
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (file !== undefined) upload.mutate(file);
+    if (file !== undefined) upload.mutate(file, { onSuccess: onDone });
   };
   return (
     <form className="set-up-part" onSubmit={submit}>
@@ -29,7 +29,7 @@ export function PushUpload() {
         hint={words.fileHint}
         onChange={setFile}
       />
-      {upload.error !== null && <ErrorPanel error={upload.error} />}
+      {upload.error !== null && <ActionError error={upload.error} />}
       <div>
         <Button
           kind="main"
@@ -40,7 +40,6 @@ export function PushUpload() {
           {words.upload}
         </Button>
       </div>
-      <p role="status">{upload.isSuccess ? words.uploaded : ''}</p>
     </form>
   );
 }

@@ -59,6 +59,25 @@ export function useUploadPushCertificate() {
   });
 }
 
+interface Vendor {
+  certificate: File;
+  key: File;
+}
+
+export function useStoreVendor() {
+  return useMutation({
+    mutationFn: async ({ certificate, key }: Vendor) => {
+      const attributes = asNew({
+        purpose: 'mdm.vendor' as const,
+        pem_certificate: await certificate.text(),
+        pem_private_key: await key.text(),
+      });
+      const type = 'certificates' as const;
+      return call(() => client.POST('/certificates', { body: { data: { type, attributes } } }));
+    },
+  });
+}
+
 export type EnrollmentLink = RowOf<Schemas['enrollment_links_resource']>;
 
 export const linksQuery = queryOptions({

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { ErrorPanel } from '../../../api/error-panel';
+import { ActionError } from '../../../api/action-error';
 import { Part } from '../../../api/part';
 import { useMay } from '../../../api/rights';
 import { credentialsQuery } from '../../../api/server';
@@ -14,12 +14,14 @@ import { backupsQuery, useMakeBackup } from './queries';
 
 const words = settingsText.backups;
 const NEEDS = { operation: 'listBackups', least: 'admin' };
+const UNDER_WAY = ['waiting', 'running'];
 
 export function BackupsPage() {
   const may = useMay();
   const backups = useQuery({ ...backupsQuery, enabled: may(NEEDS.operation) });
   const credentials = useQuery(credentialsQuery);
   const make = useMakeBackup();
+  const isMaking = backups.data?.some(({ state }) => UNDER_WAY.includes(state ?? '')) ?? false;
   const last = credentials.data?.last_backup_at;
   return (
     <SettingsFrame
@@ -37,9 +39,9 @@ export function BackupsPage() {
       <p>
         {words.last}: {last === null || last === undefined ? words.never : <Time at={last} />}
       </p>
-      {make.error !== null && <ErrorPanel error={make.error} />}
-      <p role="status" className={make.isSuccess ? '' : 'visually-hidden'}>
-        {make.isSuccess ? words.making : ''}
+      {make.error !== null && <ActionError error={make.error} />}
+      <p role="status" className={isMaking ? '' : 'visually-hidden'}>
+        {isMaking ? words.making : ''}
       </p>
       <Part query={backups} lines={6}>
         {(rows) =>

@@ -53,7 +53,7 @@ export const BACKUP_COLUMNS: PlainColumn<Backup>[] = [
         <Status tone={TONES[state ?? ''] ?? 'soft'}>
           {words.states[state ?? ''] ?? String(state)}
         </Status>
-        {state === 'running' && (
+        {state === 'running' && (total ?? 0) > 0 && (
           <span className="settings-note">{words.progress(done ?? 0, total ?? 0)}</span>
         )}
       </>

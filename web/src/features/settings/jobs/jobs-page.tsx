@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { ErrorPanel } from '../../../api/error-panel';
+import { ActionError } from '../../../api/action-error';
 import { Part } from '../../../api/part';
 import { useMay } from '../../../api/rights';
 import { settingsText } from '../../../text/settings';
@@ -48,7 +48,7 @@ export function JobsPage() {
           </Link>
         ))}
       </Tabs>
-      {retry.error !== null && <ErrorPanel error={retry.error} />}
+      {retry.error !== null && <ActionError error={retry.error} />}
       <p role="status" className={retry.isSuccess ? '' : 'visually-hidden'}>
         {retry.isSuccess ? words.retried(retry.variables.length) : ''}
       </p>

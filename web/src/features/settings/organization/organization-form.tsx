@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from 'react';
-import { ErrorPanel } from '../../../api/error-panel';
+import { ActionError } from '../../../api/action-error';
 import { faultAt, otherFault } from '../../../api/form-faults';
 import { useMay } from '../../../api/rights';
 import { settingsText } from '../../../text/settings';
@@ -55,7 +55,7 @@ export function OrganizationForm({ organization }: { organization: OrganizationC
           error={faultAt(save.error, name)}
         />
       ))}
-      {other !== undefined && <ErrorPanel error={other} />}
+      {other !== undefined && <ActionError error={other} />}
       <div className="settings-buttons">
         <Button
           kind="main"

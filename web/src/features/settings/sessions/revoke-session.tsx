@@ -1,4 +1,4 @@
-import { ErrorPanel } from '../../../api/error-panel';
+import { ActionError } from '../../../api/action-error';
 import { settingsText } from '../../../text/settings';
 import { ConfirmDialog } from '../../../ui/confirm-dialog';
 import { browserName } from './browser-name';
@@ -27,7 +27,7 @@ export function RevokeSession({ session, onClose, onDone }: Props) {
     >
       <p>{words.revokeWhy(session.name ?? '', browser)}</p>
       {session.is_current && <p>{words.revokeOwn}</p>}
-      {revoke.error !== null && <ErrorPanel error={revoke.error} />}
+      {revoke.error !== null && <ActionError error={revoke.error} />}
     </ConfirmDialog>
   );
 }

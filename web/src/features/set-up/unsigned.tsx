@@ -1,0 +1,60 @@
+import { type FormEvent, useState } from 'react';
+import { ActionError } from '../../api/action-error';
+import { saveText } from '../../api/files';
+import { setUpText } from '../../text/set-up';
+import { Button } from '../../ui/button';
+import { FileField } from '../../ui/file-field';
+import { Notice } from '../../ui/notice';
+import { useStoreVendor } from './queries';
+
+const words = setUpText.push;
+
+interface Props {
+  /** The bare request. */
+  pem: string;
+  onStored: () => void;
+}
+
+/** Apple takes signed requests only: here are the two ways to have one signed. */
+export function Unsigned({ pem, onStored }: Props) {
+  return (
+    <>
+      <Notice tone="warn" title={words.noVendor}>
+        <p>{words.bareWhy}</p>
+        <Button onPress={() => saveText(pem, 'push-request.pem')}>{words.bare}</Button>
+      </Notice>
+      <details>
+        <summary>{words.vendor}</summary>
+        <VendorForm onStored={onStored} />
+      </details>
+    </>
+  );
+}
+
+function VendorForm({ onStored }: { onStored: () => void }) {
+  const [certificate, setCertificate] = useState<File>();
+  const [key, setKey] = useState<File>();
+  const store = useStoreVendor();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (certificate === undefined || key === undefined) return;
+    store.mutate({ certificate, key }, { onSuccess: onStored });
+  };
+  return (
+    <form className="set-up-part set-up-vendor" onSubmit={submit}>
+      <p className="soft">{words.vendorWhy}</p>
+      <FileField label={words.vendorFile} accept=".pem,.crt" onChange={setCertificate} />
+      <FileField label={words.vendorKey} accept=".pem,.key" onChange={setKey} />
+      {store.error !== null && <ActionError error={store.error} />}
+      <div>
+        <Button
+          type="submit"
+          isDisabled={certificate === undefined || key === undefined}
+          isPending={store.isPending}
+        >
+          {words.vendorUpload}
+        </Button>
+      </div>
+    </form>
+  );
+}
