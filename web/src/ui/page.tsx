@@ -15,8 +15,8 @@ export function Page({ title, aside, about, children, fill = false }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Muster`;
-    if (document.activeElement === document.body) heading.current?.focus();
   }, [title]);
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
     <main className="page" data-fill={fill || undefined}>
       <header className="page-head">

@@ -151,6 +151,7 @@ export function useDeleteGroup() {
   return useMutation({
     mutationFn: (id: number) =>
       call(() => client.DELETE('/device_groups/{id}', { params: { path: { id } } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ['device_groups'] }),
+    // The page of the group is left: to ask for it again would only fail.
+    onSuccess: () => queries.invalidateQueries({ queryKey: groupsQuery.queryKey }),
   });
 }

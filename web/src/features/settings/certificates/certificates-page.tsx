@@ -37,9 +37,10 @@ export function CertificatesPage() {
       <p>
         {words.renew} <Link to="/set-up">{words.toSetUp}</Link>
       </p>
-      <Section title={words.dep}>
+      <div className="settings-part">
+        <h2>{words.dep}</h2>
         <Part query={accounts}>{(rows) => <DepAccounts rows={rows} />}</Part>
-      </Section>
+      </div>
       <Section title={words.scep}>
         <Part query={scep} lines={6}>
           {(data) => <Scep configuration={data} />}
