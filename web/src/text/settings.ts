@@ -122,7 +122,6 @@ export const settingsText = {
     } as Record<string, string>,
     save: 'Save organization',
     saved: 'Saved.',
-    changed: 'Changed',
   },
   tokens: {
     about:

@@ -10,11 +10,8 @@ export type Tag = RowOf<Schemas['tags_resource']>;
 export type Group = RowOf<Schemas['device_groups_resource']>;
 
 /** As many as one page of the API holds. */
-export const MOST_SHOWN = 1_000;
+const MOST_SHOWN = 1_000;
 const PAGE = { page: { size: MOST_SHOWN }, sort: ['name'] };
-
-export const TAGS_PATH = `/tags?fields[tags]=name,color,devices_count&sort=name`;
-export const GROUPS_PATH = `/device_groups?fields[device_groups]=name,kind,description,evaluated_at,devices_count&sort=name`;
 
 export const tagsQuery = queryOptions({
   ...LIVE,

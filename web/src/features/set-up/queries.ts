@@ -78,8 +78,6 @@ export function useStoreVendor() {
   });
 }
 
-export type EnrollmentLink = RowOf<Schemas['enrollment_links_resource']>;
-
 export const linksQuery = queryOptions({
   ...LIVE,
   queryKey: ['enrollment_links'],
