@@ -45,6 +45,7 @@ export const setUpText = {
     vendorFile: 'Vendor certificate with its chain (.pem)',
     vendorKey: 'Its private key (.pem, without a password)',
     vendorUpload: 'Store vendor certificate',
+    vendorStored: 'The vendor certificate is stored. Download the request for Apple now.',
   },
   policy: {
     title: '3. Who may enroll',

@@ -77,6 +77,11 @@ function Download({ request, onAnother }: DownloadProps) {
   const download = useMutation({
     mutationFn: () => saveFile(pushRequestPath(id), 'GET', 'push-request.plist'),
   });
+  const [isStored, setStored] = useState(false);
+  const store = () => {
+    setStored(true);
+    download.reset();
+  };
   const isUnsigned = isApiError(download.error, 'no_vendor_certificate');
   return (
     <>
@@ -87,7 +92,10 @@ function Download({ request, onAnother }: DownloadProps) {
         </Button>
         <Button onPress={onAnother}>{words.another}</Button>
       </div>
-      {isUnsigned && <Unsigned pem={pem ?? ''} onStored={() => download.reset()} />}
+      <p role="status" className={isStored ? '' : 'visually-hidden'}>
+        {isStored ? words.vendorStored : ''}
+      </p>
+      {isUnsigned && <Unsigned pem={pem ?? ''} onStored={store} />}
       {download.error !== null && !isUnsigned && <ActionError error={download.error} />}
     </>
   );
