@@ -1,5 +1,6 @@
-// Compiles src and migrations into dist, and the console into dist/web. With --if-stale it does so only when a source is newer
-// than the last build (install scripts are off, so `npm start` has to look for itself).
+// Compiles src and migrations into dist, and the console into dist/web.
+// With --if-stale it does so only when a source is newer than the last build
+// (install scripts are off, so `npm start` has to look for itself).
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,

@@ -58,7 +58,7 @@ beforeAll(async () => {
   write('migrations/one.ts', 'export const one = 1;\n');
   write('src/main.ts', 'export const answer = 41;\n');
   write('web/package.json', '{"name": "small-web", "type": "module"}');
-  write('web/vite.config.ts', VITE_CONFIG);
+  write('web/vite.config.js', VITE_CONFIG);
   write('web/index.html', '<script type="module" src="/src/main.ts"></script>\n');
   write('web/src/main.ts', 'document.title = "first";\n');
   write('src/other.ts', 'export const other = 0;\n');

@@ -6,7 +6,8 @@ const SRC = join(__dirname, '..', '..', 'web', 'src');
 /** Features are rooms of their own: the shell composes them, and none imports another. */
 const MAY_IMPORT: Record<string, string[]> = {
   'main.tsx': ['api', 'shell', 'ui'],
-  api: [],
+  // Panels that show the state of a query stand beside the client.
+  api: ['ui', 'text'],
   text: [],
   ui: [],
   shell: ['api', 'ui', 'text', 'features'],
@@ -34,7 +35,7 @@ function isAllowed(file: string, target: string): boolean {
 }
 
 describe('the console', () => {
-  it('imports in one direction: ui and api know nobody, no feature knows another', () => {
+  it('imports in one direction: ui knows nobody, no feature knows another', () => {
     const forbidden = FILES.flatMap((file) =>
       importsOf(file)
         .filter((target) => !isAllowed(file, target))
@@ -51,10 +52,10 @@ describe('the console', () => {
     expect(offenders).toEqual([]);
   });
 
-  it('writes no HTML and keeps nothing in the storage of the browser', () => {
+  it('writes no HTML and stores nothing in the browser but the theme', () => {
     const offenders = FILES.filter((file) =>
       /dangerouslySetInnerHTML|localStorage|sessionStorage|\beval\(/.test(textOf(file)),
     );
-    expect(offenders).toEqual([]);
+    expect(offenders).toEqual(['ui/theme.ts']);
   });
 });

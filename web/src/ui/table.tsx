@@ -1,3 +1,6 @@
+// biome-ignore-all lint/a11y/useSemanticElements: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
+// biome-ignore-all lint/a11y/useFocusableInteractive: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
+// biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import './table.css';
