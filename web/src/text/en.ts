@@ -32,6 +32,12 @@ export const text = {
     toOverview: 'Go to the overview',
     offline: 'No connection to the server. What you see may be old.',
   },
+  curl: {
+    title: 'As curl',
+    about: 'What this page asks the API. TOKEN is a shell variable with your API token.',
+    copy: 'Copy',
+    copied: 'Copied',
+  },
   keys: {
     title: 'Keyboard',
     list: [

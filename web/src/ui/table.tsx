@@ -58,7 +58,7 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
   };
   const onKey = (event: KeyboardEvent) => {
     const row = rows[current];
-    const isRow = (event.target as HTMLElement).dataset['index'] !== undefined;
+    const isRow = (event.target as HTMLElement).dataset.index !== undefined;
     const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 };
     const step = steps[event.key];
     if (step !== undefined) move(current + step);

@@ -9,7 +9,7 @@ export function currentTheme(): Theme {
 }
 
 export function applyTheme(theme = currentTheme()): void {
-  document.documentElement.dataset['theme'] = theme;
+  document.documentElement.dataset.theme = theme;
 }
 
 export function saveTheme(theme: Theme): void {

@@ -1,4 +1,5 @@
-import type { Schemas } from '../../api/client';
+// Imports with extensions: tests that run in Node read this file, too.
+import type { components } from '../../api/schema.js';
 
 export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number' | 'membership';
 
@@ -9,7 +10,7 @@ interface Attribute {
   values?: readonly string[];
 }
 
-type Name = keyof Schemas['devices_attributes'];
+type Name = keyof components['schemas']['devices_attributes'];
 
 const BOOLEAN: Attribute = { kind: 'boolean', width: 110 };
 const TIME: Attribute = { kind: 'time', width: 130 };

@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { ATTRIBUTES, kindOf } from './attributes';
-import { membershipRule } from './membership';
+import { ATTRIBUTES, kindOf } from './attributes.js';
+import { membershipRule } from './membership.js';
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
 export const devicesSearch = z.object({
