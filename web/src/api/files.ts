@@ -12,10 +12,15 @@ export function uploadFile<T>(path: string, file: File): Promise<T> {
   });
 }
 
-/** Fetches a file and has the browser save it. */
-export async function saveFile(path: string, method: 'GET' | 'POST', name: string): Promise<void> {
+/** Fetches a file, in another form than JSON where `accept` names it, and has the browser save it. */
+export async function saveFile(
+  path: string,
+  method: 'GET' | 'POST',
+  name: string,
+  accept = HEADERS.Accept,
+): Promise<void> {
   const blob = await call(async () => {
-    const response = await fetch(path, { method, headers: HEADERS });
+    const response = await fetch(path, { method, headers: { ...HEADERS, Accept: accept } });
     return resultOf<Blob>(response, () => response.blob());
   });
   saveBlob(blob, name);
@@ -25,7 +30,7 @@ export function saveText(text: string, name: string): void {
   saveBlob(new Blob([text], { type: 'text/plain' }), name);
 }
 
-async function resultOf<T>(response: Response, read: () => Promise<T>) {
+export async function resultOf<T>(response: Response, read: () => Promise<T>) {
   if (response.ok) return { data: await read(), response };
   const error: unknown = await response.json().catch(() => undefined);
   return { error, response };

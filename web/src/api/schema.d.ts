@@ -81,6 +81,7 @@ export interface paths {
             path?: never;
         };
         get: operations["getCommand"];
+        patch: operations["updateCommand"];
     };
     "/commands/{id}/timeline": {
         parameters: {
@@ -189,6 +190,12 @@ export interface paths {
             path?: never;
         };
         get: operations["listChangesOfDevice"];
+    };
+    "/devices/{id}/clear_passcode": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["clearPasscode"];
     };
     "/devices/{id}/commands": {
         parameters: {
@@ -773,6 +780,14 @@ export interface components {
                 batch?: components["schemas"]["command_batches_one"];
             };
         } & components["schemas"]["resource"];
+        commands_update: {
+            data: {
+                /** @constant */
+                type: "commands";
+                id?: components["schemas"]["given_id"];
+                attributes?: components["schemas"]["commands_written"];
+            };
+        };
         commands_written: {
             readonly uuid?: unknown;
             /** @enum {string} */
@@ -2751,6 +2766,12 @@ export interface components {
                 "application/json": components["schemas"]["commands_create_without_device"];
             };
         };
+        commands_update: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["commands_update"];
+                "application/json": components["schemas"]["commands_update"];
+            };
+        };
         device_groups_create: {
             content: {
                 "application/vnd.api+json": components["schemas"]["device_groups_create"];
@@ -3176,6 +3197,25 @@ export interface operations {
             };
         };
         requestBody?: never;
+        responses: {
+            200: components["responses"]["commands"];
+        };
+    };
+    updateCommand: {
+        parameters: {
+            query?: {
+                include?: components["parameters"]["commands_include"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody: components["requestBodies"]["commands_update"];
         responses: {
             200: components["responses"]["commands"];
         };
@@ -3700,6 +3740,28 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["device_changes_list"];
+        };
+    };
+    clearPasscode: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.api+json": components["schemas"]["commands_document"];
+                };
+            };
         };
     };
     listDeviceCommands: {

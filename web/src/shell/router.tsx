@@ -7,6 +7,7 @@ import {
 } from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { ErrorPanel } from '../api/error-panel';
+import { deviceSearch } from '../features/device/tabs';
 import { devicesSearch } from '../features/devices/search';
 import { Frame } from './frame';
 import { NotFound } from './not-found';
@@ -29,7 +30,8 @@ const devices = createRoute({
 const device = createRoute({
   getParentRoute: () => root,
   path: '/devices/$id',
-  component: lazyRouteComponent(() => import('../features/devices/device-page'), 'DevicePage'),
+  validateSearch: deviceSearch,
+  component: lazyRouteComponent(() => import('../features/device/device-page'), 'DevicePage'),
 });
 
 const commands = createRoute({

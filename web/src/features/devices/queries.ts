@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
+import { cursorOf } from '../../api/pages';
 import { LIVE } from '../../api/query-client';
 import { type Query, queryString } from '../../api/query-string';
 import { type RowOf, rowsOf } from '../../api/rows';
@@ -21,7 +22,7 @@ export function listParameters({ search, columns }: ListShape): Query {
   const fields = [...new Set(['device_name', 'serial_number', ...columns])];
   const parameters: Query = { fields: { devices: fields.join(',') } };
   if (rules.length > 0) parameters['filter[]'] = [JSON.stringify(rules)];
-  if (search.sort !== undefined) parameters['sort'] = search.sort;
+  if (search.sort !== undefined) parameters.sort = search.sort;
   return parameters;
 }
 
@@ -50,9 +51,4 @@ export function devicesQuery(shape: ListShape) {
 interface ListDocument {
   links?: { next?: string | null };
   meta?: { total?: number; total_is_estimate?: boolean };
-}
-
-function cursorOf(next: string | null | undefined): string | undefined {
-  if (next === null || next === undefined) return undefined;
-  return new URL(next, location.origin).searchParams.get('page[after]') ?? undefined;
 }

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { cursorOf } from '../../../api/pages';
 import { type RowOf, rowsOf } from '../../../api/rows';
 
 export type AuditEvent = RowOf<Schemas['audit_events_resource']>;
@@ -35,9 +36,4 @@ function rulesOf({ actor, action }: AuditFilter): string[] {
   return Object.entries({ actor, action }).flatMap(([name, val]) =>
     val === undefined || val === '' ? [] : [JSON.stringify({ name, op: 'startswith', val })],
   );
-}
-
-function cursorOf(next: string | null | undefined): string | undefined {
-  if (next === null || next === undefined) return undefined;
-  return new URL(next, location.origin).searchParams.get('page[after]') ?? undefined;
 }

@@ -1,0 +1,38 @@
+import { ActionError } from '../../api/action-error';
+import { useMay } from '../../api/rights';
+import { deviceText as words } from '../../text/device';
+import { Button } from '../../ui/button';
+import { Status, type Tone } from '../../ui/status';
+import { Time } from '../../ui/time';
+import { type Finding, useSend } from './queries';
+import { resultOf } from './results';
+
+const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'warn', info: 'soft' };
+
+/** One finding in a sentence, with the request that the server proposes as a button. */
+export function FindingCard({ id, finding }: { id: number; finding: Finding }) {
+  const { severity, since, message, advice, action } = finding;
+  const send = useSend(id);
+  const canSend = useMay()('createDeviceCommand');
+  return (
+    <article className="finding">
+      <p className="finding-head">
+        <Status tone={TONES[severity]}>{words.severities[severity]}</Status>
+        <span className="soft">
+          {words.since} <Time at={since} />
+        </span>
+      </p>
+      <p className="finding-message">{message}</p>
+      <p className="soft">{advice}</p>
+      {send.error !== null && <ActionError error={send.error} />}
+      <div className="finding-action">
+        {action !== null && canSend && (
+          <Button isPending={send.isPending} onPress={() => send.mutate(action)}>
+            {words.cure(action.path)}
+          </Button>
+        )}
+        <span role="status">{send.isSuccess && resultOf(send.data)}</span>
+      </div>
+    </article>
+  );
+}

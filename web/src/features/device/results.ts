@@ -1,0 +1,22 @@
+import { deviceText } from '../../text/device';
+
+const words = deviceText.results;
+
+interface Answer {
+  data?: unknown;
+}
+interface Push {
+  type?: unknown;
+  attributes?: { status_code?: unknown; reason?: unknown };
+}
+
+/** What a person is told about the answer to a button. */
+export function resultOf(answer: unknown): string {
+  const { data } = (answer ?? {}) as Answer;
+  if (Array.isArray(data)) return words.queued(data.length);
+  const { type, attributes } = (data ?? {}) as Push;
+  if (type === 'commands') return words.queued(1);
+  if (type !== 'pushes') return words.done;
+  if (attributes?.status_code === 200) return words.accepted;
+  return words.refused(String(attributes?.reason ?? attributes?.status_code));
+}

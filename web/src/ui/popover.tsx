@@ -1,0 +1,29 @@
+import type { ReactNode } from 'react';
+import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
+import { Popover as AriaPopover } from 'react-aria-components/Popover';
+import { Button } from './button';
+import './popover.css';
+
+interface Props {
+  label: string;
+  children: (close: () => void) => ReactNode;
+}
+
+/** A button that opens what stands below it. Escape and a click elsewhere close it. */
+export function Popover({ label, children }: Props) {
+  return (
+    <DialogTrigger>
+      <Button>
+        {label}
+        <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
+          <path d="M4 6l4 4 4-4" fill="none" stroke="currentColor" strokeWidth="2" />
+        </svg>
+      </Button>
+      <AriaPopover className="popover" placement="bottom start">
+        <Dialog className="popover-content" aria-label={label}>
+          {({ close }) => children(close)}
+        </Dialog>
+      </AriaPopover>
+    </DialogTrigger>
+  );
+}
