@@ -10,6 +10,21 @@ const CURES: [end: RegExp, label: string][] = [
   [/\/sync$/, 'Sync the account'],
 ];
 
+const ENROLLMENT: Record<string, string> = {
+  dep: 'In DEP, not enrolled',
+  authenticated: 'Enrollment began',
+  enrolled: 'Enrolled',
+  unenrolled: 'Not enrolled',
+};
+
+const METHODS: Record<string, string> = {
+  profile: 'Profile',
+  ota: 'Over the air',
+  automated: 'Automated Device Enrollment',
+  account_user: 'Account, own device',
+  account_device: 'Account, device',
+};
+
 const PLATFORM = /does not exist on (\w+), which/;
 
 const REASONS: Record<string, string> = {
@@ -38,12 +53,7 @@ export const deviceText = {
     online: 'Online',
     never: 'Never',
   },
-  enrollment: {
-    dep: 'In DEP, not enrolled',
-    authenticated: 'Enrollment began',
-    enrolled: 'Enrolled',
-    unenrolled: 'Not enrolled',
-  } as Record<string, string>,
+  enrollment: ENROLLMENT,
   diagnosis: 'Diagnosis',
   healthy: 'Nothing is wrong',
   severities: { stuck: 'Stuck', attention: 'Attention', info: 'For information' },
@@ -249,12 +259,18 @@ export const deviceText = {
       enrollment: 'Enrollment',
     } as Record<string, string>,
   },
-  methods: {
-    profile: 'Profile',
-    ota: 'Over the air',
-    automated: 'Automated',
-    account_user: 'Account, user',
-    account_device: 'Account, device',
-  } as Record<string, string>,
+  values: {
+    enrollment_state: ENROLLMENT,
+    enrollment_method: METHODS,
+    enrollment_type: { device: 'Device', user: 'User (own device)' },
+    push_state: {
+      ok: 'Accepted',
+      unregistered: 'Token not in use any more',
+      bad_token: 'Token is wrong',
+      topic_mismatch: 'No certificate for the topic',
+    },
+    last_push_result: { delivered: 'Accepted' },
+  } as Record<string, Record<string, string>>,
+  methods: METHODS,
   curl: { device: 'This device', diagnosis: 'Diagnosis' },
 };

@@ -1,5 +1,5 @@
-import type { ReactNode } from 'react';
-import { Dialog, DialogTrigger } from 'react-aria-components/Dialog';
+import { type ReactNode, useState } from 'react';
+import { DialogTrigger } from 'react-aria-components/Dialog';
 import { Popover as AriaPopover } from 'react-aria-components/Popover';
 import { Button } from './button';
 import './popover.css';
@@ -11,18 +11,17 @@ interface Props {
 
 /** A button that opens what stands below it. Escape and a click elsewhere close it. */
 export function Popover({ label, children }: Props) {
+  const [isOpen, setOpen] = useState(false);
   return (
-    <DialogTrigger>
+    <DialogTrigger isOpen={isOpen} onOpenChange={setOpen}>
       <Button>
         {label}
         <svg viewBox="0 0 16 16" width="12" height="12" aria-hidden="true">
           <path d="M4 6l4 4 4-4" fill="none" stroke="currentColor" strokeWidth="2" />
         </svg>
       </Button>
-      <AriaPopover className="popover" placement="bottom start">
-        <Dialog className="popover-content" aria-label={label}>
-          {({ close }) => children(close)}
-        </Dialog>
+      <AriaPopover className="popover" placement="bottom end" aria-label={label}>
+        {children(() => setOpen(false))}
       </AriaPopover>
     </DialogTrigger>
   );

@@ -9,7 +9,7 @@ import { Dialog } from '../../ui/dialog';
 import { Field } from '../../ui/field';
 import { type ActionName, actionRequest, fieldsOf, isTyped } from './actions';
 import { nameOf } from './name';
-import { type Device, useSend } from './queries';
+import type { Device, Sending } from './queries';
 
 const words = deviceText.confirm;
 
@@ -17,16 +17,16 @@ interface Props {
   device: Device;
   name: ActionName;
   role: string | undefined;
-  onClose: () => void;
-  onSent: (answer: unknown) => void;
+  sending: Sending;
+  onDone: () => void;
+  onCancel: () => void;
 }
 
 /** Says what will happen and asks for the name of the device. */
-export function ActionDialog({ device, name, role, onClose, onSent }: Props) {
+export function ActionDialog({ device, name, role, sending, onDone, onCancel }: Props) {
   const { platform } = device;
   const [texts, setTexts] = useState<Record<string, string>>({});
   const [typed, setTyped] = useState('');
-  const send = useSend(device.id);
   const fields = fieldsOf(name, { platform, role });
   const action = deviceText.actions[name];
   const isFilled =
@@ -35,14 +35,14 @@ export function ActionDialog({ device, name, role, onClose, onSent }: Props) {
   const request = actionRequest(device.id, name, texts);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (canSend && !send.isPending) send.mutate(request, { onSuccess: onSent });
+    if (canSend && !sending.isPending) sending.mutate(request, { onSuccess: onDone });
   };
-  const fault = otherFault(send.error, fields);
+  const fault = otherFault(sending.error, fields);
   const consequence =
     (platform === 'macOS' ? deviceText.macConsequences[name] : undefined) ??
     deviceText.consequences[name];
   return (
-    <Dialog title={words.title(action, nameOf(device))} isOpen onClose={onClose}>
+    <Dialog title={words.title(action, nameOf(device))} isOpen onClose={onCancel}>
       <p>{consequence}</p>
       <form onSubmit={submit}>
         {fields.map((field) => (
@@ -52,7 +52,7 @@ export function ActionDialog({ device, name, role, onClose, onSent }: Props) {
             hint={words.hints[field]}
             value={texts[field] ?? ''}
             onChange={(value) => setTexts({ ...texts, [field]: value })}
-            error={faultAt(send.error, field)}
+            error={faultAt(sending.error, field)}
             autoComplete="off"
           />
         ))}
@@ -67,8 +67,8 @@ export function ActionDialog({ device, name, role, onClose, onSent }: Props) {
         />
         {fault !== undefined && <ActionError error={fault} />}
         <div className="dialog-buttons">
-          <Button onPress={onClose}>{words.cancel}</Button>
-          <Button kind="danger" type="submit" isDisabled={!canSend} isPending={send.isPending}>
+          <Button onPress={onCancel}>{words.cancel}</Button>
+          <Button kind="danger" type="submit" isDisabled={!canSend} isPending={sending.isPending}>
             {action}
           </Button>
         </div>

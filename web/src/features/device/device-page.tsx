@@ -7,36 +7,43 @@ import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';
 import { Empty } from '../../ui/notice';
 import { Page } from '../../ui/page';
+import { ActionResult } from './action-result';
 import { DeviceActions } from './device-actions';
 import { DeviceState } from './device-state';
 import { DeviceTabs } from './device-tabs';
 import { Diagnosis } from './diagnosis';
 import { HealthStatus } from './health-status';
 import { nameOf } from './name';
-import { deviceQuery, listPath } from './queries';
+import { deviceQuery, listPath, useSend } from './queries';
 import { LIST_OF_TAB } from './tabs';
 import './device.css';
 
+/** Another device is another page: nothing of the former one stays. */
 export function DevicePage() {
-  const params = useParams({ from: '/devices/$id' });
+  const { id } = useParams({ from: '/devices/$id' });
+  return <OneDevice key={id} id={Number(id)} />;
+}
+
+function OneDevice({ id }: { id: number }) {
   const { tab = 'facts' } = useSearch({ from: '/devices/$id' });
-  const id = Number(params.id);
   const query = useQuery(deviceQuery(id));
+  const sending = useSend(id);
   const device = query.data?.device;
   if (isApiError(query.error) && query.error.status === 404) return <NoDevice />;
   const list = LIST_OF_TAB[tab];
   return (
     <Page
       title={device === undefined ? words.page : nameOf(device)}
+      aside={device !== undefined && <DeviceActions device={device} sending={sending} />}
       about={device !== undefined && <HealthStatus health={device.health} />}
     >
       <Part query={query} lines={16}>
         {(data) => (
           <>
             <DeviceState device={data.device} />
-            <DeviceActions key={id} device={data.device} />
-            <Diagnosis key={`diagnosis ${id}`} id={id} />
-            <DeviceTabs key={`tabs ${id}`} {...data} tab={tab} />
+            <ActionResult device={data.device} sending={sending} />
+            <Diagnosis id={id} />
+            <DeviceTabs {...data} tab={tab} />
           </>
         )}
       </Part>

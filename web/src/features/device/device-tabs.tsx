@@ -50,7 +50,7 @@ export function DeviceTabs({ device, marks, tab }: Props) {
             key={name}
             to="/devices/$id"
             params={{ id: String(device.id) }}
-            search={{ tab: name === 'facts' ? undefined : name }}
+            search={name === 'facts' ? {} : { tab: name }}
             className="tab"
             activeOptions={{ exact: true, explicitUndefined: true }}
             resetScroll={false}
@@ -60,13 +60,13 @@ export function DeviceTabs({ device, marks, tab }: Props) {
           </Link>
         ))}
       </Tabs>
-      <section className="device-tab" aria-label={words.tab[tab]}>
+      <div className="device-tab">
         {List === undefined ? (
           <FactsTab device={device} marks={marks} />
         ) : (
           <List key={tab} id={device.id} />
         )}
-      </section>
+      </div>
     </>
   );
 }

@@ -9,15 +9,15 @@ import { diagnosisQuery } from './queries';
 /** Why the device does not do what it should, and what helps. */
 export function Diagnosis({ id }: { id: number }) {
   const query = useQuery(diagnosisQuery(id));
+  const isHealthy = query.data?.length === 0;
   return (
-    <Section title={words.diagnosis}>
+    <Section
+      title={words.diagnosis}
+      aside={isHealthy && <Status tone="ok">{words.healthy}</Status>}
+    >
       <Part query={query} lines={1}>
         {(findings) =>
-          findings.length === 0 ? (
-            <div>
-              <Status tone="ok">{words.healthy}</Status>
-            </div>
-          ) : (
+          findings.length > 0 && (
             <ul className="findings">
               {findings.map((finding) => (
                 <li key={finding.code}>

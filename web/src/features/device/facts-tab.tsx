@@ -45,7 +45,7 @@ function shown({ name, value }: Fact) {
     case 'share':
       return `${Math.round(Number(value) * 100)} %`;
     default:
-      return name === 'enrollment_state' ? words.enrollment[String(value)] : String(value);
+      return words.values[name]?.[String(value)] ?? String(value);
   }
 }
 

@@ -155,6 +155,8 @@ export function useSend(id: number) {
   });
 }
 
+export type Sending = ReturnType<typeof useSend>;
+
 export function useReveal(device: number, secret: number) {
   return useMutation({
     // The value stays nowhere once nothing shows it.

@@ -24,8 +24,7 @@ const COLUMNS: PlainColumn<ListRow<'installed_applications'>>[] = [
     isNumber: true,
     isMinor: true,
     isTight: true,
-    cell: ({ bundle_size: size }) =>
-      size === null || size === undefined ? '–' : Math.round(size / MEGABYTE).toLocaleString('en'),
+    cell: ({ bundle_size: size }) => megabytes(size),
   },
   {
     name: 'managed',
@@ -35,6 +34,12 @@ const COLUMNS: PlainColumn<ListRow<'installed_applications'>>[] = [
     cell: ({ is_managed: isManaged }) => <YesNo value={isManaged} />,
   },
 ];
+
+function megabytes(size: number | null | undefined): string {
+  if (size === null || size === undefined) return '–';
+  const maximumFractionDigits = size < 10 * MEGABYTE ? 1 : 0;
+  return (size / MEGABYTE).toLocaleString('en', { maximumFractionDigits });
+}
 
 export function ApplicationsTab({ id }: { id: number }) {
   return (
