@@ -19,6 +19,12 @@ export const devicesText = {
   columns: 'Columns',
   columnsDone: 'Show these columns',
   csv: 'CSV',
+  applicationHint: 'Its name or its bundle identifier, as the device reports it.',
+  noValues: { tags: 'There are no tags.', device_groups: 'There are no groups.' } as Record<
+    string,
+    string
+  >,
+  selectedHead: 'Selected',
   selected: (count: number) => `${count.toLocaleString('en')} selected`,
   allMatch: (count: string) => `Select all that match (${count})`,
   allSelected: (count: string) => `All that match: ${count}`,
@@ -44,6 +50,7 @@ export const devicesText = {
   labels: {
     tags: 'Tags',
     device_groups: 'Groups',
+    installed_applications: 'Applications',
     device_name: 'Name',
     serial_number: 'Serial number',
     os_version: 'OS version',

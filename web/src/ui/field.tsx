@@ -7,7 +7,7 @@ interface Props {
   value: string;
   onChange: (value: string) => void;
   type?: HTMLInputTypeAttribute;
-  hint?: string;
+  hint?: string | undefined;
   error?: string | undefined;
   required?: boolean;
   autoFocus?: boolean;

@@ -3,6 +3,7 @@
 // biome-ignore-all lint/a11y/useKeyWithClickEvents: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import { Head } from './table-head';
 import './table.css';
 
 export interface Column<Row> {
@@ -26,6 +27,8 @@ export interface TableProps<Row extends { id: number }> {
   onSort?: (column: string) => void;
   isSelected?: (row: Row) => boolean;
   onSelect?: (row: Row) => void;
+  /** Above the boxes that select a row; for screen readers alone. */
+  selectHead?: string;
   selectLabel?: (name: string) => string;
 }
 
@@ -107,36 +110,6 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
   );
 }
 
-type HeadProps<Row extends { id: number }> = TableProps<Row> & { template: string; least: number };
-
-function Head<Row extends { id: number }>(props: HeadProps<Row>) {
-  const { columns, sort, onSort, onSelect, template, least } = props;
-  return (
-    <div role="rowgroup" className="table-head" style={{ minWidth: least }}>
-      <div
-        role="row"
-        aria-rowindex={1}
-        className="table-row"
-        style={{ gridTemplateColumns: template }}
-      >
-        {onSelect !== undefined && <span role="columnheader" aria-label="Selected" />}
-        {columns.map(({ name, label, isNumber }) => (
-          <span key={name} role="columnheader" aria-sort={sortedBy(name, sort)}>
-            <button
-              type="button"
-              className={isNumber ? 'number' : undefined}
-              onClick={() => onSort?.(name)}
-            >
-              {label}
-              <span aria-hidden="true">{arrow(name, sort)}</span>
-            </button>
-          </span>
-        ))}
-      </div>
-    </div>
-  );
-}
-
 interface BodyRowProps<Row extends { id: number }> extends TableProps<Row> {
   row: Row;
   index: number;
@@ -183,14 +156,4 @@ function BodyRow<Row extends { id: number }>(props: BodyRowProps<Row>) {
       ))}
     </div>
   );
-}
-
-function sortedBy(name: string, sort: string | undefined): 'ascending' | 'descending' | undefined {
-  if (sort === name) return 'ascending';
-  return sort === `-${name}` ? 'descending' : undefined;
-}
-
-function arrow(name: string, sort: string | undefined): string {
-  if (sort === name) return ' ↑';
-  return sort === `-${name}` ? ' ↓' : '';
 }

@@ -71,7 +71,7 @@ export const DEFAULT_COLUMNS = [
 ];
 
 /** Of these a device has any number: the list filters by them and has no columns of them. */
-export const MEMBERSHIPS = ['tags', 'device_groups'];
+export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications'];
 
 export function kindOf(name: string): Kind {
   if (MEMBERSHIPS.includes(name)) return 'membership';

@@ -1,9 +1,11 @@
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
+import { ActionError } from '../../api/action-error';
 import { ErrorPanel } from '../../api/error-panel';
 import { devicesText as words } from '../../text/devices';
 import { text } from '../../text/en';
+import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
 import { Empty, Skeleton } from '../../ui/notice';
 import { Page } from '../../ui/page';
@@ -12,7 +14,7 @@ import { DEFAULT_COLUMNS } from './attributes';
 import { columnOf } from './cells';
 import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
-import { type DeviceRow, devicesQuery, listPath } from './queries';
+import { type DeviceRow, devicesQuery, listPath, saveCsv } from './queries';
 import { type DevicesSearch, nextSort } from './search';
 import { useSelection } from './selection';
 import { SelectionBar } from './selection-bar';
@@ -28,6 +30,7 @@ export function DevicesPage() {
   );
   const shape = { search, columns: search.cols ?? DEFAULT_COLUMNS };
   const query = useInfiniteQuery(devicesQuery(shape));
+  const csv = useMutation({ mutationFn: saveCsv });
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.rows) ?? [], [query.data]);
   const { total = rows.length, total_is_estimate = false } = query.data?.pages[0]?.meta ?? {};
   const count = words.count(total, total_is_estimate);
@@ -50,9 +53,9 @@ export function DevicesPage() {
       aside={
         <>
           <ColumnChoice chosen={shape.columns} onChange={(cols) => change({ cols })} />
-          <a className="button" href={`${listPath(shape)}&page[size]=1000`} download="devices.json">
-            JSON
-          </a>
+          <Button isPending={csv.isPending} onPress={() => csv.mutate(shape)}>
+            {words.csv}
+          </Button>
         </>
       }
     >
@@ -60,6 +63,7 @@ export function DevicesPage() {
       {selection.count(total) > 0 && (
         <SelectionBar selection={selection} total={total} count={count} search={search} />
       )}
+      {csv.error !== null && <ActionError error={csv.error} />}
       {query.error !== null && (
         <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
       )}
@@ -83,9 +87,11 @@ export function DevicesPage() {
           onSort={(column) => change({ sort: nextSort(column, search.sort) })}
           isSelected={selection.has}
           onSelect={selection.toggle}
+          selectHead={words.selectedHead}
           selectLabel={words.selectRow}
         />
       )}
+      <AsCurl words={text.curl} requests={[{ path: listPath(shape) }]} />
     </Page>
   );
 }

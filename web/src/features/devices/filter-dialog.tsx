@@ -1,9 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
+import { ActionError } from '../../api/action-error';
 import { labelOf, devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
-import { ATTRIBUTES, kindOf } from './attributes';
+import { ATTRIBUTES, kindOf, MEMBERSHIPS } from './attributes';
+import { membershipValuesQuery, type Value } from './membership-values';
 import { chipOf, operatorsOf } from './search';
 
 interface Props {
@@ -12,7 +15,7 @@ interface Props {
   onAdd: (chip: string) => void;
 }
 
-const NAMES = Object.keys(ATTRIBUTES)
+const NAMES = [...MEMBERSHIPS, ...Object.keys(ATTRIBUTES)]
   .map((name) => ({ value: name, label: labelOf(name) }))
   .sort((a, b) => a.label.localeCompare(b.label));
 
@@ -22,8 +25,11 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   const [typed, setValue] = useState('');
   const operators = operatorsOf(name);
   const op = operators.includes(chosenOp) ? chosenOp : (operators[0] ?? 'eq');
-  const values = valuesOf(name);
-  const value = op === 'empty' ? '' : values.length > 0 ? pick(typed, values) : typed;
+  const isListed = name === 'tags' || name === 'device_groups';
+  const listed = useQuery({ ...membershipValuesQuery, enabled: isOpen && isListed });
+  const options = isListed ? (listed.data?.[name] ?? []) : valuesOf(name);
+  const isTyped = op !== 'empty' && options.length === 0 && !isListed;
+  const value = op === 'empty' ? '' : isTyped ? typed : pick(typed, options);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (op !== 'empty' && value === '') return;
@@ -31,7 +37,6 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
     setValue('');
     onClose();
   };
-  const options = values.map((entry) => ({ value: entry, label: labelOfValue(name, entry) }));
   return (
     <Dialog title={words.filterTitle} isOpen={isOpen} onClose={onClose}>
       <form onSubmit={submit}>
@@ -48,9 +53,14 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
         {op !== 'empty' && options.length > 0 && (
           <Choice label={words.value} value={value} onChange={setValue} options={options} />
         )}
-        {op !== 'empty' && options.length === 0 && (
+        {isListed && listed.data !== undefined && options.length === 0 && (
+          <p className="soft">{words.noValues[name]}</p>
+        )}
+        {listed.error !== null && <ActionError error={listed.error} />}
+        {isTyped && (
           <Field
             label={words.value}
+            hint={name === 'installed_applications' ? words.applicationHint : undefined}
             type={kindOf(name) === 'time' ? 'number' : 'text'}
             value={typed}
             onChange={setValue}
@@ -58,7 +68,7 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
         )}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
-          <Button kind="main" type="submit">
+          <Button kind="main" type="submit" isDisabled={op !== 'empty' && value === ''}>
             {words.apply}
           </Button>
         </div>
@@ -67,12 +77,13 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   );
 }
 
-function valuesOf(name: string): readonly string[] {
-  return kindOf(name) === 'boolean' ? ['true', 'false'] : (ATTRIBUTES[name]?.values ?? []);
+function valuesOf(name: string): Value[] {
+  const values = kindOf(name) === 'boolean' ? ['true', 'false'] : (ATTRIBUTES[name]?.values ?? []);
+  return values.map((value) => ({ value, label: labelOfValue(name, value) }));
 }
 
-function pick(typed: string, values: readonly string[]): string {
-  return values.includes(typed) ? typed : (values[0] ?? '');
+function pick(typed: string, options: readonly Value[]): string {
+  return options.some(({ value }) => value === typed) ? typed : (options[0]?.value ?? '');
 }
 
 function labelOfValue(name: string, value: string): string {

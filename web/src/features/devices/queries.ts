@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
+import { saveFile } from '../../api/files';
 import { cursorOf } from '../../api/pages';
 import { LIVE } from '../../api/query-client';
 import { type Query, queryString } from '../../api/query-string';
@@ -28,6 +29,12 @@ export function listParameters({ search, columns }: ListShape): Query {
 
 export function listPath(shape: ListShape): string {
   return `/api/v1/devices?${queryString(listParameters(shape))}`;
+}
+
+/** All devices that match, with the columns of the list, as a file. */
+export function saveCsv(shape: ListShape): Promise<void> {
+  const day = new Date().toISOString().slice(0, 10);
+  return saveFile(listPath(shape), 'GET', `devices-${day}.csv`, 'text/csv');
 }
 
 export function devicesQuery(shape: ListShape) {

@@ -11,24 +11,36 @@ export interface Selection {
   count: (total: number) => number;
 }
 
-interface State {
+export interface SelectionState {
   filter: string;
   isAll: boolean;
   ids: ReadonlySet<number>;
 }
 
-/** These rows, or all that match. Another filter is another selection. */
+/** Another filter is another selection. */
+export function selectionFor(filter: string, stored: SelectionState): SelectionState {
+  return stored.filter === filter ? stored : { filter, isAll: false, ids: new Set() };
+}
+
+/** One row more or less; after "all that match" it begins anew with this row. */
+export function toggled(state: SelectionState, id: number): SelectionState {
+  const ids = new Set(state.isAll ? [] : state.ids);
+  if (!ids.delete(id)) ids.add(id);
+  return { filter: state.filter, isAll: false, ids };
+}
+
+/** How many of the rows that match are selected. */
+export function countOf({ isAll, ids }: SelectionState, total: number): number {
+  return isAll ? total : ids.size;
+}
+
+/** These rows, or all that match. */
 export function useSelection(filter: string): Selection {
-  const empty: State = { filter, isAll: false, ids: new Set() };
-  const [stored, setState] = useState<State>(empty);
-  const state = stored.filter === filter ? stored : empty;
+  const empty: SelectionState = { filter, isAll: false, ids: new Set() };
+  const [stored, setState] = useState(empty);
+  const state = selectionFor(filter, stored);
   const toggle = useCallback(
-    ({ id }: { id: number }) =>
-      setState((former) => {
-        const ids = new Set(former.filter === filter ? former.ids : []);
-        if (!ids.delete(id)) ids.add(id);
-        return { filter, isAll: false, ids };
-      }),
+    ({ id }: { id: number }) => setState((former) => toggled(selectionFor(filter, former), id)),
     [filter],
   );
   return {
@@ -38,6 +50,6 @@ export function useSelection(filter: string): Selection {
     toggle,
     selectAll: () => setState({ filter, isAll: true, ids: new Set() }),
     clear: () => setState(empty),
-    count: (total) => (state.isAll ? total : state.ids.size),
+    count: (total) => countOf(state, total),
   };
 }
