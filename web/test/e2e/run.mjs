@@ -1,59 +1,66 @@
 // `npm run test:web`: a person's tasks in Debian's chromium, against the built server with its lab.
-// CHROMIUM names another browser.
-import { Session, start } from '../support/session.mjs';
+// Arguments name the files to run: `node web/test/e2e/run.mjs groups`. CHROMIUM names another browser.
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Lab } from '../support/lab.mjs';
+import { Session } from '../support/session.mjs';
 
-const TASKS = {
-  'a wrong token is refused in plain words': async ({ page, token, url }) => {
-    await page.goto(url);
-    await page.getByLabel('API token').fill('wrong-token-0123456789');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This token is not valid').waitFor();
-    await page.getByLabel('API token').fill(token);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('row').nth(3).waitFor();
-  },
-  'a device is found by half of its serial number, also after a reload': async ({ page }) => {
-    const serial = await page.getByRole('row').nth(2).getByRole('cell').nth(1).textContent();
-    await page.getByRole('searchbox').fill(serial.slice(3).toLowerCase());
-    await page.getByText('1 device', { exact: true }).waitFor();
-    await page.reload();
-    await page.getByRole('row').nth(1).getByText(serial).waitFor();
-  },
-  'a device is locked once its name is typed, by keyboard': async ({ page }) => {
-    await page.getByRole('row').nth(1).getByRole('link').focus();
-    await page.keyboard.press('Enter');
-    const name = await page.getByRole('heading', { level: 1 }).textContent();
-    await page.getByRole('button', { name: 'Lock …' }).focus();
-    await page.keyboard.press('Enter');
-    await page.keyboard.type(name);
-    await page.keyboard.press('Enter');
-    const command = page.locator('summary', { hasText: 'DeviceLock' });
-    await command.filter({ hasText: 'Acknowledged' }).first().waitFor();
-  },
-  'signing out leaves nothing to read': async ({ page }) => {
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-  },
-};
+const DIRECTORY = fileURLToPath(new URL('.', import.meta.url));
+const FILES = readdirSync(DIRECTORY)
+  .filter((name) => name.endsWith('.mjs') && name !== 'run.mjs')
+  .map((name) => name.slice(0, -'.mjs'.length));
 
-const lab = await start();
-const session = await Session.open(lab);
+function chosenFiles() {
+  const names = process.argv.slice(2).map((name) => name.replace(/^.*\/|\.mjs$/g, ''));
+  const unknown = names.filter((name) => !FILES.includes(name));
+  if (unknown.length > 0) throw new Error(`no tasks in ${unknown}; there are ${FILES.join(', ')}`);
+  return names.length === 0 ? FILES : names;
+}
+
+async function readTasks(files) {
+  const modules = await Promise.all(files.map((name) => import(`./${name}.mjs`)));
+  return modules.flatMap(({ TASKS }, index) =>
+    Object.entries(TASKS).map(([name, run]) => ({ name: `${files[index]}: ${name}`, run })),
+  );
+}
+
+async function runTask(session, { name, run }) {
+  const began = Date.now();
+  const seconds = () => ((Date.now() - began) / 1000).toFixed(1);
+  try {
+    await run(session);
+    await session.assertAccessible();
+    session.assertQuiet();
+    process.stdout.write(`ok ${name} (${seconds()})\n`);
+    return true;
+  } catch (error) {
+    const picture = join(tmpdir(), `${name.replace(/\W+/g, '-')}.png`);
+    await session.page.screenshot({ path: picture }).catch(() => undefined);
+    const faults = session.takeFaults().map((fault) => `console: ${fault}\n`);
+    process.stdout.write(`not ok ${name} (${seconds()})\n${error.stack}\n${faults.join('')}`);
+    process.stdout.write(`as it was: ${picture}\n`);
+    return false;
+  }
+}
+
+const began = Date.now();
+const tasks = await readTasks(chosenFiles());
+const lab = await Lab.start();
 let failed = 0;
 try {
-  for (const [name, task] of Object.entries(TASKS)) {
-    try {
-      await task(session);
-      await session.assertAccessible();
-      session.assertQuiet();
-      process.stdout.write(`ok ${name}\n`);
-    } catch (error) {
-      failed += 1;
-      process.stdout.write(`not ok ${name}\n${error.stack}\n`);
+  const session = await Session.open(lab);
+  try {
+    for (const task of tasks) {
+      if (!(await runTask(session, task))) failed += 1;
     }
+  } finally {
+    await session.close();
   }
 } finally {
-  await session.close();
   await lab.stop();
 }
-process.stdout.write(`${Object.keys(TASKS).length - failed} passed, ${failed} failed\n`);
+const seconds = Math.round((Date.now() - began) / 1000);
+process.stdout.write(`${tasks.length - failed} passed, ${failed} failed, ${seconds} s\n`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -1,65 +1,28 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const SERVER = fileURLToPath(new URL('../../../dist/src/cli/muster.js', import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const TOKEN = 'test-web-token-0123456789';
-const PATIENCE = 20_000;
+const WAIT = 20_000;
+const DESK = { width: 1280, height: 800 };
+const PHONE = { width: 360, height: 800 };
 /** Browsers write every refusal to the console: of who is signed out, and of a form that is not valid. */
 const EXPECTED = /status of (?:401|409|422)/;
 
-function freePort() {
-  return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
-/** The built server with simulated devices, on a port and in a directory of its own. */
-export async function start() {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-web-'));
-  const port = await freePort();
-  const env = { ...process.env, ADMIN_TOKEN: TOKEN, DATA_DIR: directory, HOST: '127.0.0.1' };
-  const server = spawn(process.execPath, [SERVER, 'lab', '--devices', '5'], {
-    env: { ...env, PORT: String(port) },
-    stdio: 'ignore',
-  });
-  const ended = new Promise((resolve) => server.once('exit', resolve));
-  const stop = async () => {
-    server.kill();
-    await ended;
-    rmSync(directory, { recursive: true, force: true });
-  };
-  const url = `http://localhost:${port}`;
-  const headers = { Authorization: `Bearer ${TOKEN}` };
-  for (let second = 0; second < 120; second += 1) {
-    const answer = await fetch(`${url}/api/v1/devices`, { headers }).catch(() => undefined);
-    if (answer?.ok && (await answer.json()).meta.total >= 5) return { url, stop };
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-  }
-  await stop();
-  throw new Error('the lab enrolled no five devices within two minutes');
-}
-
+/** A browser in which a person does the tasks, one after the other. */
 export class Session {
-  token = TOKEN;
   #faults = [];
+  #seenOnPhone = new Set();
 
-  static async open({ url }) {
+  static async open(lab) {
     const session = new Session();
-    session.url = url;
+    session.lab = lab;
+    session.url = lab.url;
+    session.token = lab.token;
     const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
     session.browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
-    session.page = await session.browser.newPage();
-    session.page.setDefaultTimeout(PATIENCE);
+    session.page = await session.browser.newPage({ viewport: DESK, reducedMotion: 'reduce' });
+    session.page.setDefaultTimeout(WAIT);
     session.page.on('pageerror', (error) => session.#faults.push(error.message));
     session.page.on('console', (message) => {
       const isFault = message.type() === 'error' && !EXPECTED.test(message.text());
@@ -68,25 +31,43 @@ export class Session {
     return session;
   }
 
-  /** Errors and violations of the content security policy. */
+  /** Errors, and what the content security policy has blocked, since the last time. */
+  takeFaults() {
+    return this.#faults.splice(0);
+  }
+
   assertQuiet() {
-    const faults = this.#faults.splice(0);
+    const faults = this.takeFaults();
     if (faults.length > 0) throw new Error(`the browser's console has:\n${faults.join('\n')}`);
   }
 
-  /** Light and dark, as wide as a desk and as a phone. */
+  /** The page as it is, light and dark; each page once as narrow as a phone. */
   async assertAccessible() {
-    for (const colorScheme of ['light', 'dark']) {
-      for (const width of [1280, 360]) {
-        await this.page.emulateMedia({ colorScheme });
-        await this.page.setViewportSize({ width, height: 800 });
-        await this.page.evaluate(AXE);
-        const { violations } = await this.page.evaluate(() => globalThis.axe.run());
-        const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
-        if (found.length > 0) throw new Error(`${colorScheme}, ${width}:\n${found.join('\n')}`);
-      }
-    }
-    await this.page.setViewportSize({ width: 1280, height: 800 });
+    await this.#runAxe('light', DESK);
+    await this.#runAxe('dark', DESK);
+    const { pathname, search } = new URL(this.page.url());
+    const name = `${pathname}${search}`.replace(/\d+/g, 'ID');
+    if (!this.#seenOnPhone.has(name)) await this.#runAxe('light', PHONE);
+    this.#seenOnPhone.add(name);
+    await this.page.setViewportSize(DESK);
+    await this.#setTheme('light');
+  }
+
+  async #runAxe(theme, viewport) {
+    await this.page.setViewportSize(viewport);
+    await this.#setTheme(theme);
+    if (await this.page.evaluate(() => globalThis.axe === undefined)) await this.page.evaluate(AXE);
+    const { violations } = await this.page.evaluate(() => globalThis.axe.run());
+    if (violations.length === 0) return;
+    const found = violations.map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+    const where = `${this.page.url()} (${theme}, ${viewport.width} px)`;
+    throw new Error(`${where} is not accessible:\n${found.join('\n')}`);
+  }
+
+  #setTheme(theme) {
+    return this.page.evaluate((name) => {
+      document.documentElement.dataset.theme = name;
+    }, theme);
   }
 
   close() {

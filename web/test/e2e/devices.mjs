@@ -1,0 +1,145 @@
+// The list of devices.
+import { readFileSync } from 'node:fs';
+import { assertEqual, open, tabTo } from '../support/steps.mjs';
+
+async function openList(session, query = '') {
+  await open(session, `/devices${query}`);
+  await session.page.getByRole('row').nth(1).waitFor();
+}
+
+const cellsOf = (page, column) =>
+  page
+    .getByRole('row')
+    .evaluateAll((rows, at) => rows.slice(1).map((row) => row.children[at].textContent), column);
+
+const devices = (count) => (count === 1 ? '1 device' : `${count} devices`);
+
+async function countOf({ lab }, filter = '') {
+  return (await lab.api('GET', `/devices?page[size]=1${filter}`)).meta.total;
+}
+
+export const TASKS = {
+  'a device is found by half of its serial number, also after a reload': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const serial = await page.getByRole('row').nth(2).getByRole('gridcell').nth(2).textContent();
+    await page.keyboard.press('/');
+    await page.keyboard.type(serial.slice(3).toLowerCase());
+    await page.getByText('1 device', { exact: true }).waitFor();
+    await page.reload();
+    await page.getByRole('row').nth(1).getByText(serial).waitFor();
+    await page.getByText('1 device', { exact: true }).waitFor();
+  },
+
+  'a filter narrows the list and is removed again': async (session) => {
+    const { page } = session;
+    const macs = await countOf(session, '&filter[platform]=macOS');
+    const all = await countOf(session);
+    await openList(session);
+    await page.getByRole('button', { name: '+ Add filter' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Platform' });
+    await dialog.getByLabel('Value').selectOption('macOS');
+    await dialog.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByText(devices(macs), { exact: true }).waitFor();
+    const platforms = new Set(await cellsOf(page, 4));
+    assertEqual([...platforms].join(), 'macOS', 'platforms that are shown');
+    await page.getByRole('button', { name: 'Remove the filter Platform is macOS' }).click();
+    await page.getByText(devices(all), { exact: true }).waitFor();
+  },
+
+  'devices are found by an application, and by a tag': async (session) => {
+    const { page, lab } = session;
+    await lab.api('POST', '/tags', { data: { type: 'tags', attributes: { name: 'Reception' } } });
+    await openList(session);
+    await page.getByRole('button', { name: '+ Add filter' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Applications' });
+    await dialog.getByLabel('Value').fill('com.apple.Safari');
+    await dialog.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByText('Applications include com.apple.Safari').waitFor();
+    await page.getByRole('row').nth(1).getByText('macOS').waitFor();
+    await page.getByRole('button', { name: '+ Add filter' }).click();
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Tags' });
+    await dialog.getByLabel('Value').selectOption('Reception');
+    await dialog.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByText('No device matches').waitFor();
+    await page.getByRole('button', { name: 'Remove all filters' }).click();
+    await page.getByRole('row').nth(2).waitFor();
+  },
+
+  'the list is sorted by a heading, in both directions': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const heading = page.getByRole('columnheader', { name: 'Serial number' });
+    for (const [direction, sign] of [
+      ['ascending', 1],
+      ['descending', -1],
+    ]) {
+      await heading.getByRole('button').click();
+      await page.locator(`[role="columnheader"][aria-sort="${direction}"]`).waitFor();
+      await page.waitForFunction((sign) => {
+        const rows = [...document.querySelectorAll('[role="row"]')].slice(1);
+        const serials = rows.map((row) => row.children[2].textContent);
+        const sorted = [...serials].sort((a, b) => (a < b ? -sign : sign));
+        return serials.length > 2 && serials.join() === sorted.join();
+      }, sign);
+    }
+  },
+
+  'columns are chosen and stand in the address': async (session) => {
+    const { page } = session;
+    await openList(session);
+    await page.getByRole('button', { name: 'Columns' }).click();
+    await page.getByRole('checkbox', { name: 'Build' }).check();
+    await page.getByRole('checkbox', { name: 'Model' }).uncheck();
+    await page.getByRole('button', { name: 'Show these columns' }).click();
+    await page.getByRole('columnheader', { name: 'Build' }).waitFor();
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Build' }).waitFor();
+    assertEqual(
+      await page.getByRole('columnheader', { name: 'Model' }).count(),
+      0,
+      'columns Model',
+    );
+  },
+
+  'all that match are selected, by keyboard': async (session) => {
+    const { page } = session;
+    const all = await countOf(session);
+    await openList(session);
+    await tabTo(page, page.getByRole('row').nth(1));
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Space');
+    await page.getByText('1 selected').waitFor();
+    const button = page.getByRole('button', { name: `Select all that match (${devices(all)})` });
+    await page.getByRole('heading', { level: 1 }).focus();
+    await tabTo(page, button);
+    await page.keyboard.press('Enter');
+    await page.getByText(`All that match: ${devices(all)}`).waitFor();
+    assertEqual(await page.locator('[role="row"][aria-selected="false"]').count(), 0, 'others');
+    await page.getByRole('button', { name: 'Unselect' }).click();
+    await page.getByText('All that match').waitFor({ state: 'detached' });
+  },
+
+  'a device is opened by keyboard': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const name = await page.getByRole('row').nth(2).getByRole('gridcell').nth(1).textContent();
+    await tabTo(page, page.getByRole('row').nth(1));
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+  },
+
+  'the list is saved as CSV with its columns': async (session) => {
+    const { page } = session;
+    await openList(session, '?cols=["serial_number","platform"]');
+    const saved = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'CSV' }).click();
+    const file = await (await saved).path();
+    const lines = readFileSync(file, 'utf8').trim().split(/\r?\n/);
+    assertEqual(lines[0], 'id,device_name,serial_number,platform', 'head of the file');
+    assertEqual(lines.length - 1, await countOf(session), 'lines of the file');
+  },
+};

@@ -1,0 +1,30 @@
+// What more than one task does.
+
+/** Opens a page of the console, signed in as admin, wherever the last task ended. */
+export async function open({ page, url, token }, path) {
+  await page.goto(url + path);
+  const navigation = page.getByRole('navigation', { name: 'Pages' });
+  const field = page.getByLabel('API token');
+  await navigation.or(field).waitFor();
+  if (!(await field.isVisible())) return;
+  await field.fill(token);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await navigation.waitFor();
+  await page.goto(url + path);
+}
+
+/** Presses Tab until the element has the focus. */
+export async function tabTo(page, target) {
+  await target.waitFor();
+  for (let press = 0; press < 80; press += 1) {
+    if (await target.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error('the element cannot be reached by Tab');
+}
+
+/** Throws unless both are equal. */
+export function assertEqual(actual, expected, what) {
+  if (actual === expected) return;
+  throw new Error(`${what}: ${JSON.stringify(actual)} in place of ${JSON.stringify(expected)}`);
+}
