@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { call, client } from '../api/client';
 import { ME_KEY, meQuery } from '../api/me';
 
@@ -12,15 +13,21 @@ export function useSignIn() {
   });
 }
 
-/** Ends the session on the server, then forgets all that was read. */
+/** Ends the session on the server. The form that follows forgets all that was read. */
 export function useSignOut() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (id: number) =>
       call(() => client.DELETE('/sessions/{id}', { params: { path: { id } } })),
-    onSettled: () => {
-      queries.clear();
-      queries.setQueryData(ME_KEY, null);
-    },
+    onSettled: () => queries.setQueryData(ME_KEY, null),
   });
+}
+
+/** What one person has read is not for the next one. Nothing shows it any more. */
+export function useForgetting(): void {
+  const queries = useQueryClient();
+  useEffect(
+    () => queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME_KEY[0] }),
+    [queries],
+  );
 }

@@ -3,7 +3,7 @@ import { text } from '../text/en';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Notice } from '../ui/notice';
-import { useSignIn } from './session';
+import { useForgetting, useSignIn } from './session';
 import './sign-in.css';
 
 /** The secret of a sign-in link: in the fragment, so that it reaches no log. Taken once. */
@@ -17,6 +17,7 @@ function takeSecret(): string | undefined {
 export function SignIn() {
   const [token, setToken] = useState('');
   const signIn = useSignIn();
+  useForgetting();
   const { mutate } = signIn;
   useEffect(() => {
     document.title = text.signIn.title;

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Lab } from '../support/lab.mjs';
 import { Session } from '../support/session.mjs';
 
+const LIMIT = 60_000;
 const DIRECTORY = fileURLToPath(new URL('.', import.meta.url));
 const FILES = readdirSync(DIRECTORY)
   .filter((name) => name.endsWith('.mjs') && name !== 'run.mjs')
@@ -26,18 +27,31 @@ async function readTasks(files) {
   );
 }
 
+/** Rejects when the task takes longer than any may. */
+async function withinLimit(promise) {
+  let timer;
+  const late = new Promise((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done in ${LIMIT / 1000} seconds`)), LIMIT);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function runTask(session, { name, run }) {
   const began = Date.now();
   const seconds = () => ((Date.now() - began) / 1000).toFixed(1);
   try {
-    await run(session);
+    await withinLimit(run(session));
     await session.assertAccessible();
     session.assertQuiet();
     process.stdout.write(`ok ${name} (${seconds()})\n`);
     return true;
   } catch (error) {
     const picture = join(tmpdir(), `${name.replace(/\W+/g, '-')}.png`);
-    await session.page.screenshot({ path: picture }).catch(() => undefined);
+    await session.page.screenshot({ path: picture, timeout: 5_000 }).catch(() => undefined);
     const faults = session.takeFaults().map((fault) => `console: ${fault}\n`);
     process.stdout.write(`not ok ${name} (${seconds()})\n${error.stack}\n${faults.join('')}`);
     process.stdout.write(`as it was: ${picture}\n`);

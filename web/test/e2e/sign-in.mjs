@@ -34,7 +34,10 @@ export const TASKS = {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Muster' }).waitFor();
     assertEqual(await page.getByText(serial).count(), 0, 'serial numbers on the page');
-    const status = await page.evaluate(async () => (await fetch('/api/v1/devices')).status);
+    const status = await page.evaluate(async () => {
+      const headers = { 'X-Muster-Console': '1' };
+      return (await fetch('/api/v1/devices', { headers })).status;
+    });
     assertEqual(status, 401, 'what the browser gets now');
     const stored = await page.evaluate(() =>
       JSON.stringify({ ...localStorage, ...sessionStorage }),

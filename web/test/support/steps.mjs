@@ -3,13 +3,13 @@
 /** Opens a page of the console, signed in as admin, wherever the last task ended. */
 export async function open({ page, url, token }, path) {
   await page.goto(url + path);
-  const navigation = page.getByRole('navigation', { name: 'Pages' });
+  const signedIn = page.getByRole('button', { name: 'Sign out' });
   const field = page.getByLabel('API token');
-  await navigation.or(field).waitFor();
+  await signedIn.or(field).waitFor();
   if (!(await field.isVisible())) return;
   await field.fill(token);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await navigation.waitFor();
+  await signedIn.waitFor();
   await page.goto(url + path);
 }
 
