@@ -1,4 +1,5 @@
-import { type RowOf, rowsOf } from './rows';
+// Imports with extensions: tests that run in Node read this file, too.
+import { type RowOf, rowsOf } from './rows.js';
 
 /** A page of a list that is read by cursors. */
 export interface ListPage<Row> {
@@ -27,5 +28,5 @@ export function pageOf<R extends { id?: unknown; attributes?: object }>(
 /** The cursor of the next page; undefined on the last one. */
 export function cursorOf(next: string | null | undefined): string | undefined {
   if (next === null || next === undefined) return undefined;
-  return new URL(next, location.origin).searchParams.get('page[after]') ?? undefined;
+  return new URL(next, 'http://localhost').searchParams.get('page[after]') ?? undefined;
 }

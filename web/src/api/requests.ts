@@ -1,12 +1,6 @@
 import { call } from './client';
 import { resultOf } from './files';
-
-/** A request as the API proposes one, or as it is shown for a shell. */
-export interface ApiRequest {
-  method: 'GET' | 'POST' | 'PATCH';
-  path: string;
-  body?: unknown;
-}
+import type { ApiRequest } from './request';
 
 const JSON_API = 'application/vnd.api+json';
 const HEADERS = { 'X-Muster-Console': '1', Accept: JSON_API, 'Content-Type': JSON_API };

@@ -1,4 +1,5 @@
-import type { ApiRequest } from '../../api/requests';
+// Imports with extensions: tests that run in Node read this file, too.
+import type { ApiRequest } from '../../api/request.js';
 
 /** Requests of Apple's that the page has a button for, by their names. */
 export const ACTION_NAMES = [

@@ -8,7 +8,8 @@ import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
 import { type ListPage, pageOf } from '../../api/pages';
 import { LIVE } from '../../api/query-client';
-import { type ApiRequest, sendRequest } from '../../api/requests';
+import type { ApiRequest } from '../../api/request';
+import { sendRequest } from '../../api/requests';
 import { type RowOf, rowOf } from '../../api/rows';
 import { ACTION_NAMES } from './actions';
 

@@ -1,4 +1,5 @@
-import { deviceText } from '../../text/device';
+// Imports with extensions: tests that run in Node read this file, too.
+import { deviceText } from '../../text/device.js';
 
 const words = deviceText.results;
 

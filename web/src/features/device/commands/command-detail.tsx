@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ActionError } from '../../../api/action-error';
 import { Part } from '../../../api/part';
-import type { ApiRequest } from '../../../api/requests';
+import type { ApiRequest } from '../../../api/request';
 import { useMay } from '../../../api/rights';
 import { deviceText } from '../../../text/device';
 import { Button } from '../../../ui/button';

@@ -1,0 +1,110 @@
+import { requestTypes } from '../../src/protocol/apple/command-schema.js';
+import { devices } from '../../src/resources/devices/devices.js';
+import {
+  ACTION_NAMES,
+  actionRequest,
+  type CommandType,
+  fieldsOf,
+  isTyped,
+  offersOf,
+} from '../../web/src/features/device/actions.js';
+import { FACT_GROUPS, factsOf } from '../../web/src/features/device/facts.js';
+import { resultOf } from '../../web/src/features/device/results.js';
+
+const REASON = { code: 'unsupported_on_platform', detail: 'does not exist on macOS' };
+
+const TYPES: CommandType[] = ACTION_NAMES.map((name) => ({
+  request_type: name,
+  role: name === 'EraseDevice' ? 'admin' : 'operator',
+  is_destructive: name !== 'DisableLostMode',
+  eligible: name !== 'ClearPasscode',
+  reasons: name === 'ClearPasscode' ? [REASON] : [],
+}));
+
+const namesFor = (role: string, isLost = false) =>
+  offersOf(TYPES, { role, isLost }).map(({ name }) => name);
+
+describe('the actions of a device', () => {
+  it('are requests that Apple has', () => {
+    expect(requestTypes()).toEqual(expect.arrayContaining([...ACTION_NAMES]));
+  });
+
+  it('are offered as far as the role goes', () => {
+    expect(namesFor('viewer')).toEqual([]);
+    expect(namesFor('operator')).not.toContain('EraseDevice');
+    expect(namesFor('admin')).toContain('EraseDevice');
+  });
+
+  it('turn Lost Mode on or off, whichever it is not', () => {
+    expect(namesFor('admin')).toContain('EnableLostMode');
+    expect(namesFor('admin', true)).toContain('DisableLostMode');
+    expect(namesFor('admin', true)).not.toContain('EnableLostMode');
+  });
+
+  it('name the reason where the device cannot take them', () => {
+    const offers = offersOf(TYPES, { role: 'admin', isLost: false });
+    expect(offers.find(({ name }) => name === 'ClearPasscode')?.reason).toEqual(REASON);
+    expect(offers.find(({ name }) => name === 'DeviceLock')?.reason).toBeUndefined();
+  });
+
+  it('send what was filled in, and nothing else', () => {
+    const { path, body } = actionRequest(7, 'DeviceLock', { Message: 'Lost', PIN: ' ' });
+    const attributes = { request_type: 'DeviceLock', parameters: { Message: 'Lost' } };
+    expect([path, body]).toEqual([
+      '/api/v1/devices/7/commands',
+      { data: { type: 'commands', attributes } },
+    ]);
+    expect(actionRequest(7, 'ClearPasscode').path).toBe('/api/v1/devices/7/clear_passcode');
+  });
+
+  it('ask for a PIN only of an admin, and only for a Mac', () => {
+    expect(fieldsOf('DeviceLock', { platform: 'macOS', role: 'admin' })).toEqual([
+      'Message',
+      'PIN',
+    ]);
+    expect(fieldsOf('DeviceLock', { platform: 'macOS', role: 'operator' })).toEqual(['Message']);
+    expect(fieldsOf('EraseDevice', { platform: 'iOS', role: 'admin' })).toEqual([]);
+  });
+});
+
+describe('the name typed to confirm', () => {
+  it('may have the quotes and dashes that a keyboard has', () => {
+    expect(isTyped("Ada's  Mac - 2", ['Ada’s Mac – 2'])).toBe(true);
+    expect(isTyped('C02XL0AAJGH5', ['Ada’s Mac', 'C02XL0AAJGH5'])).toBe(true);
+  });
+
+  it('is neither empty nor half of it', () => {
+    expect(isTyped('', ['', null])).toBe(false);
+    expect(isTyped('Ada', ['Ada’s Mac', undefined])).toBe(false);
+  });
+});
+
+describe('the facts of a device', () => {
+  it('are attributes that devices have, each in one group', () => {
+    const names = Object.values(FACT_GROUPS).flat();
+    expect(new Set(names).size).toBe(names.length);
+    expect(names.filter((name) => devices.attributes[name] === undefined)).toEqual([]);
+  });
+
+  it('leave out what was not reported, and groups without any', () => {
+    const device = { device_name: 'Ada', hostname: '', udid: null, battery_level: -1 };
+    const facts = [{ name: 'device_name', value: 'Ada' }];
+    expect(factsOf(device)).toEqual([{ group: 'identity', facts }]);
+  });
+
+  it('keep no and zero', () => {
+    const groups = factsOf({ fde_enabled: false, failed_push_count: 0 });
+    expect(groups.flatMap(({ facts }) => facts.map(({ value }) => value))).toEqual([0, false]);
+  });
+});
+
+describe('the answer to a button', () => {
+  it('is said in a sentence', () => {
+    const push = (attributes: object) => ({ data: { type: 'pushes', attributes } });
+    expect(resultOf(push({ status_code: 200 }))).toContain('APNs accepted the push');
+    expect(resultOf(push({ status_code: 410, reason: 'Unregistered' }))).toContain('Unregistered');
+    expect(resultOf({ data: [{}, {}] })).toContain('2 commands queued');
+    expect(resultOf({ data: { type: 'commands' } })).toContain('1 command queued');
+    expect(resultOf(undefined)).toBe('Done.');
+  });
+});

@@ -1,0 +1,78 @@
+import {
+  apiRules,
+  chipOf,
+  devicesSearch,
+  type FilterRule,
+  operatorsOf,
+  parseRule,
+} from '../../web/src/features/devices/search.js';
+
+const rulesOf = (...f: string[]) => apiRules({ f });
+
+describe('the address of the device list', () => {
+  it('keeps what is valid and drops what somebody edited into something else', () => {
+    const search = { q: 4711, f: 'platform', sort: 'name;drop', cols: ['udid'], other: 1 };
+    expect(devicesSearch.parse(search)).toEqual({ q: '4711', cols: ['udid'] });
+  });
+
+  it('keeps a sort in both directions', () => {
+    expect(devicesSearch.parse({ sort: '-last_seen' })).toEqual({ sort: '-last_seen' });
+  });
+});
+
+describe('a chip of the filter', () => {
+  const RULES: FilterRule[] = [
+    { name: 'device_name', op: 'contains', value: 'Ada~s iPad' },
+    { name: 'os_version', op: 'lt', value: '17.2' },
+    { name: 'last_seen', op: 'older', value: '7' },
+    { name: 'is_supervised', op: 'eq', value: 'true' },
+    { name: 'asset_tag', op: 'empty', value: '' },
+    { name: 'tags', op: 'lacks', value: 'Kiosk' },
+  ];
+
+  it('is read as it was written', () => {
+    expect(RULES.map((rule) => parseRule(chipOf(rule)))).toEqual(RULES);
+  });
+
+  it('counts for nothing with an attribute or an operator that does not exist', () => {
+    expect(parseRule('password~eq~x')).toBeUndefined();
+    expect(parseRule('platform~contains~x')).toBeUndefined();
+    expect(parseRule('platform')).toBeUndefined();
+    expect(rulesOf('password~eq~x', 'nonsense')).toEqual([]);
+  });
+
+  it('offers only operators that it can read back', () => {
+    for (const name of ['udid', 'os_version', 'last_seen', 'tags', 'health']) {
+      for (const op of operatorsOf(name)) {
+        expect(parseRule(chipOf({ name, op, value: '1' }))).toEqual({ name, op, value: '1' });
+      }
+    }
+  });
+});
+
+describe('the filter that the API gets', () => {
+  it('searches from three characters on', () => {
+    expect(apiRules({ q: ' ab ' })).toEqual([]);
+    expect(apiRules({ q: ' abc ' })).toEqual([{ name: 'search', op: 'contains', val: 'abc' }]);
+  });
+
+  it('compares booleans as booleans and times by a duration of whole days', () => {
+    expect(rulesOf('is_supervised~eq~false', 'last_seen~older~2.6', 'last_seen~newer~no')).toEqual([
+      { name: 'is_supervised', op: 'eq', val: false },
+      { name: 'last_seen', op: 'lt', val: 'P3D' },
+      { name: 'last_seen', op: 'gt', val: 'P1D' },
+    ]);
+  });
+
+  it('asks for null where nothing is known', () => {
+    expect(rulesOf('asset_tag~empty~')).toEqual([{ name: 'asset_tag', op: 'is', val: null }]);
+  });
+
+  it('finds an application by its name or its bundle identifier', () => {
+    const named = (name: string) => ({ name, op: 'eq', val: 'com.example.a' });
+    const val = { or: [named('name'), named('bundle_identifier')] };
+    const rule = { name: 'installed_applications', op: 'any', val };
+    expect(rulesOf('installed_applications~has~com.example.a')).toEqual([rule]);
+    expect(rulesOf('installed_applications~lacks~com.example.a')).toEqual([{ not: rule }]);
+  });
+});

@@ -1,0 +1,17 @@
+import { pageOf } from '../../web/src/api/pages.js';
+
+describe('a page of a list', () => {
+  it('has the cursor of the next one, and how many there are', () => {
+    const next = '/api/v1/devices/1/commands?page%5Bafter%5D=abc&page%5Bsize%5D=50';
+    const data = [{ id: 7, attributes: { status: 'Sent' } }];
+    expect(pageOf({ data, links: { next }, meta: { total: 80 } })).toEqual({
+      rows: [{ id: 7, status: 'Sent' }],
+      total: 80,
+      next: 'abc',
+    });
+  });
+
+  it('has no cursor where it is the last', () => {
+    expect(pageOf({ data: [], links: { next: null }, meta: { total: 0 } }).next).toBeUndefined();
+  });
+});
