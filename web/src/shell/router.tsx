@@ -43,6 +43,8 @@ const commands = createRoute({
 const commandSearch = z.object({
   devices: z.catch(z.optional(z.array(z.number())), undefined),
   rules: z.catch(z.optional(z.string()), undefined),
+  tags: z.catch(z.optional(z.array(z.number())), undefined),
+  groups: z.catch(z.optional(z.array(z.number())), undefined),
   type: z.catch(z.optional(z.string()), undefined),
 });
 
@@ -53,9 +55,12 @@ const newCommand = createRoute({
   component: lazyRouteComponent(() => import('../features/commands/sender-page'), 'SenderPage'),
 });
 
+const batchSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
+
 const batch = createRoute({
   getParentRoute: () => root,
   path: '/commands/batches/$id',
+  validateSearch: batchSearch,
   component: lazyRouteComponent(() => import('../features/commands/batch-page'), 'BatchPage'),
 });
 

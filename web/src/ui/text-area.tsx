@@ -1,8 +1,8 @@
-import { useId } from 'react';
+import { type ReactNode, useId } from 'react';
 import './field.css';
 
 interface Props {
-  label: string;
+  label: ReactNode;
   value: string;
   onChange: (value: string) => void;
   rows?: number;

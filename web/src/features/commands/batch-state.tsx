@@ -1,0 +1,22 @@
+import { commandsText } from '../../text/commands';
+import { Status, type Tone } from '../../ui/status';
+
+const STATES: Record<string, Tone> = { finished: 'ok', cancelled: 'soft' };
+
+const STATUSES: Record<string, Tone> = {
+  Acknowledged: 'ok',
+  Error: 'bad',
+  CommandFormatError: 'bad',
+  Expired: 'bad',
+  NotNow: 'warn',
+};
+
+export function BatchState({ state }: { state: string | null | undefined }) {
+  const name = state ?? '';
+  return <Status tone={STATES[name] ?? 'warn'}>{commandsText.states[name] ?? name}</Status>;
+}
+
+export function CommandStatus({ status }: { status: string | undefined }) {
+  const name = status ?? '';
+  return <Status tone={STATUSES[name] ?? 'soft'}>{commandsText.statuses[name] ?? name}</Status>;
+}

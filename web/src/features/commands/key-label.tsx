@@ -1,0 +1,17 @@
+import { wordsOf } from '../../text/commands';
+import type { Key } from './keys';
+
+/** Apple's name in words, and as its documentation has it. They sound alike. */
+export function KeyLabel({ name }: Pick<Key, 'name'>) {
+  const words = wordsOf(name);
+  return (
+    <>
+      {words}
+      {words !== name && (
+        <code className="key-name" aria-hidden="true">
+          {name}
+        </code>
+      )}
+    </>
+  );
+}

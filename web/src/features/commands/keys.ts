@@ -1,0 +1,101 @@
+/** A key of a command as GET /command_types describes it. */
+export interface Key {
+  name: string;
+  type:
+    | 'string'
+    | 'integer'
+    | 'real'
+    | 'boolean'
+    | 'date'
+    | 'data'
+    | 'array'
+    | 'dictionary'
+    | 'any';
+  presence: 'required' | 'optional';
+  default?: unknown;
+  values?: readonly unknown[];
+  min?: number;
+  max?: number;
+  min_items?: number;
+  max_items?: number;
+  format?: string;
+  is_secret?: boolean;
+  platforms?: readonly { platform: string }[];
+  keys?: readonly Key[];
+  items?: readonly Key[];
+  choices?: readonly { value: string }[];
+}
+
+/** How a key is shown in the form. */
+export type Kind =
+  | 'text'
+  | 'secret'
+  | 'number'
+  | 'boolean'
+  | 'choice'
+  | 'date'
+  | 'data'
+  | 'choices'
+  | 'lines'
+  | 'list'
+  | 'dictionary'
+  | 'json';
+
+/** Stands for any name. */
+const ANY = 'ANY';
+
+export function kindOf(key: Key): Kind {
+  if (key.type === 'array') return kindOfArray(key);
+  if (key.type === 'boolean') return 'boolean';
+  if (allowedValues(key).length > 0) return 'choice';
+  switch (key.type) {
+    case 'string':
+      return key.is_secret ? 'secret' : 'text';
+    case 'integer':
+    case 'real':
+      return 'number';
+    case 'date':
+    case 'data':
+      return key.type;
+    case 'dictionary':
+      return isNamed(key) ? 'dictionary' : 'json';
+    default:
+      return 'json';
+  }
+}
+
+function kindOfArray({ items = [] }: Key): Kind {
+  const [only] = items;
+  if (only !== undefined && items.length === 1) {
+    if (only.type === 'string' && allowedValues(only).length > 0) return 'choices';
+    if (only.type === 'string' || only.type === 'data') return 'lines';
+  }
+  const isForms = items.length > 0 && items.every((item) => kindOf(item) === 'dictionary');
+  return isForms ? 'list' : 'json';
+}
+
+/** All members have a name, so that each has its field. */
+function isNamed({ keys = [] }: Key): boolean {
+  return keys.length > 0 && keys.every(({ name }) => name !== ANY);
+}
+
+/** What a value of the key is chosen from; empty where it is typed. */
+export function allowedValues({ values, choices }: Key): readonly unknown[] {
+  return values ?? choices?.map(({ value }) => value) ?? [];
+}
+
+/** The only value of a key that has to be there. */
+export function constantOf(key: Key): unknown {
+  const values = allowedValues(key);
+  return key.presence === 'required' && values.length === 1 ? values[0] : undefined;
+}
+
+/** Which kind an element of a list is: nobody has to fill that in. */
+export function isHidden(key: Key): boolean {
+  return key.name === 'Item' && constantOf(key) !== undefined;
+}
+
+/** One step down a JSON pointer. */
+export function pointerTo(parent: string, name: string | number): string {
+  return `${parent}/${String(name).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}

@@ -1,0 +1,49 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { commandsText } from '../../text/commands';
+import { marksQuery, targetQuery } from './sender-queries';
+import { isAll, type Target } from './targets';
+
+const words = commandsText.targets;
+
+/** Whom the command is for, in words, with a link back to the devices. */
+export function TargetLine({ target, onChange }: { target: Target; onChange: () => void }) {
+  const { data } = useQuery(targetQuery(target));
+  const count = target.kind === 'devices' ? target.ids.length : data?.total;
+  const names = (data?.rows ?? []).map(
+    ({ id, device_name: name, serial_number: serial }) => name ?? serial ?? words.unnamed(id),
+  );
+  return (
+    <div className="target-line">
+      <div>
+        <p className="target-count" role="status">
+          {count === undefined ? '…' : <Sentence target={target} count={count} />}
+        </p>
+        {names.length > 0 && count !== undefined && (
+          <p className="soft">{words.examples(names.join(', '), count - names.length)}</p>
+        )}
+      </div>
+      <div className="target-links">
+        <Link to="/devices" className="button" data-kind="quiet">
+          {words.list}
+        </Link>
+        <button type="button" className="button" data-kind="quiet" onClick={onChange}>
+          {words.change}
+        </button>
+      </div>
+    </div>
+  );
+}
+
+function Sentence({ target, count }: { target: Target; count: number }) {
+  const { data } = useQuery({ ...marksQuery, enabled: target.kind === 'marks' });
+  if (target.kind === 'devices') return words.selected(count);
+  if (target.kind !== 'marks') return isAll(target) ? words.all(count) : words.filtered(count);
+  const nameIn = (rows: readonly { id: number; name?: string | null }[] = [], id: number) =>
+    rows.find((row) => row.id === id)?.name ?? String(id);
+  const names = [
+    ...target.tags.map((id) => words.tag(nameIn(data?.tags, id))),
+    ...target.groups.map((id) => words.group(nameIn(data?.groups, id))),
+  ];
+  return words.marked(count, names.join(', '));
+}
