@@ -66,6 +66,7 @@ export const commandsText = {
     destructive: 'Destructive',
     admin: 'Needs admin',
     platforms: 'Platforms',
+    allPlatforms: 'All platforms',
     hidden: (count: number) =>
       count === 1
         ? '1 command needs the role admin and is left out.'
@@ -191,6 +192,8 @@ export const commandsText = {
     reduced: (count: number) =>
       `${devices(count)} ${count === 1 ? 'gets' : 'get'} it without some keys`,
     reducedWhy: 'They do not know these keys, which are left out for them.',
+    leftOut: (count: number) =>
+      count === 1 ? '1 key is left out' : `${number(count)} keys are left out`,
     refused: (count: number) => `${devices(count)} ${count === 1 ? 'does' : 'do'} not get it`,
     more: (count: number) => `${number(count)} more`,
     stale: 'Updating …',
@@ -251,7 +254,7 @@ export const commandsText = {
     } as Record<string, string>,
     generic: (title: string, what: string) => `Send ${title} to ${what}`,
     genericEffect: 'This is a large number of devices.',
-    notBack: 'A device that has answered cannot be called back.',
+    notBack: 'To cancel the batch later does not stop devices that have the command already.',
     waiting: 'Devices that are off get it when they contact the server again, unless it expires.',
     typed: (count: number) => `Type ${count} to confirm`,
     changed: (count: number) => `Meanwhile ${devices(count)} would get it. Type the new number.`,

@@ -1,8 +1,6 @@
 import { commandsText } from '../../text/commands';
 import { Status, type Tone } from '../../ui/status';
 
-const STATES: Record<string, Tone> = { finished: 'ok', cancelled: 'soft' };
-
 const STATUSES: Record<string, Tone> = {
   Acknowledged: 'ok',
   Error: 'bad',
@@ -13,7 +11,9 @@ const STATUSES: Record<string, Tone> = {
 
 export function BatchState({ state }: { state: string | null | undefined }) {
   const name = state ?? '';
-  return <Status tone={STATES[name] ?? 'warn'}>{commandsText.states[name] ?? name}</Status>;
+  return (
+    <Status tone={name === 'finished' ? 'ok' : 'soft'}>{commandsText.states[name] ?? name}</Status>
+  );
 }
 
 export function CommandStatus({ status }: { status: string | undefined }) {

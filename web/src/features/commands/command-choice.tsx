@@ -9,6 +9,8 @@ import { type CommandType, commandTypesQuery } from './sender-queries';
 import { TOPICS, topicOf } from './topics';
 
 const words = commandsText.choice;
+/** Apple has as many. */
+const PLATFORMS = 5;
 
 interface Props {
   /** With a single device, what it does not take says so. */
@@ -92,6 +94,8 @@ interface ButtonProps {
 
 function CommandButton({ type, onChoose }: ButtonProps) {
   const { request_type: requestType, title, is_destructive: isDestructive, eligible } = type;
+  const isOnAll = type.platforms.split(', ').length >= PLATFORMS;
+  const platforms = isOnAll ? words.allPlatforms : type.platforms;
   return (
     <button type="button" className="command-button" onClick={() => onChoose(requestType)}>
       <span className="command-button-title">
@@ -100,7 +104,7 @@ function CommandButton({ type, onChoose }: ButtonProps) {
         {eligible === false && <Status tone="soft">{words.notEligible}</Status>}
       </span>
       <span className="soft command-button-note">
-        {eligible === false ? (type.reasons?.[0]?.detail ?? type.platforms) : type.platforms}
+        {eligible === false ? (type.reasons?.[0]?.detail ?? platforms) : platforms}
       </span>
     </button>
   );

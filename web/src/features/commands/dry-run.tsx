@@ -1,9 +1,10 @@
 import { ErrorPanel } from '../../api/error-panel';
 import { isApiError } from '../../api/errors';
-import { commandsText, refusalOf, wordsOf } from '../../text/commands';
+import { commandsText, refusalOf } from '../../text/commands';
 import { text } from '../../text/en';
 import { Button } from '../../ui/button';
 import { Notice } from '../../ui/notice';
+import { Disclosure } from './disclosure';
 import { Examples } from './examples';
 import type { Targets } from './sender-queries';
 import type { DryRun as State } from './use-dry-run';
@@ -75,16 +76,17 @@ export function Reasons({ targets }: { targets: Targets }) {
         <section>
           <h3>{words.reduced(reduced)}</h3>
           <p className="soft">{words.reducedWhy}</p>
-          <ul className="reasons">
-            {leftOut.map(({ name, count, examples }) => (
-              <li key={name}>
-                <p>
-                  {wordsOf(name)} <span className="soft">{commandsText.devices(count)}</span>
-                </p>
-                <Examples ids={examples} count={count} />
-              </li>
-            ))}
-          </ul>
+          <Disclosure title={words.leftOut(leftOut.length)}>
+            <ul className="left-out">
+              {leftOut.map(({ name, count, examples }) => (
+                <li key={name}>
+                  <code>{name}</code>
+                  <span className="soft">{commandsText.devices(count)}</span>
+                  {count < matched && <Examples ids={examples} count={count} />}
+                </li>
+              ))}
+            </ul>
+          </Disclosure>
         </section>
       )}
     </>

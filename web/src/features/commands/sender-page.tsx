@@ -13,7 +13,7 @@ import { CommandChoice } from './command-choice';
 import { SenderForm } from './sender-form';
 import { commandTypeQuery } from './sender-queries';
 import { TargetChoice } from './target-choice';
-import { TargetLine } from './target-line';
+import { TargetLine, TargetLinks } from './target-line';
 import { readTarget, type TargetSearch } from './targets';
 import './commands.css';
 import './sender.css';
@@ -36,6 +36,7 @@ export function SenderPage() {
   const change = (part: TargetSearch & { type?: string | undefined }) =>
     void navigate({ search: (former) => ({ ...former, ...part }), resetScroll: false });
   const single = target?.kind === 'devices' && target.ids.length === 1 ? target.ids[0] : undefined;
+  const isNamed = target !== undefined && target.kind !== 'invalid';
   if (!canSend) {
     return (
       <Page title={words.send}>
@@ -45,15 +46,18 @@ export function SenderPage() {
   }
   return (
     <Page title={words.send}>
-      <Section title={words.targets.title}>
+      <Section
+        title={words.targets.title}
+        aside={isNamed && <TargetLinks onChange={() => change(NOBODY)} />}
+      >
         {target?.kind === 'invalid' && <Notice tone="warn" title={words.targets.invalid} />}
-        {target === undefined || target.kind === 'invalid' ? (
+        {isNamed ? (
+          <TargetLine target={target} />
+        ) : (
           <>
             <p className="soft">{words.targets.none}</p>
             <TargetChoice onChoose={(chosen) => change({ ...NOBODY, ...chosen })} />
           </>
-        ) : (
-          <TargetLine target={target} onChange={() => change(NOBODY)} />
         )}
       </Section>
       {requestType === undefined ? (
@@ -87,11 +91,7 @@ function Chosen({ requestType, target, onChange }: ChosenProps) {
     <>
       <Section
         title={words.choice.title}
-        aside={
-          <Button kind="quiet" onPress={onChange}>
-            {words.choice.change}
-          </Button>
-        }
+        aside={<Button onPress={onChange}>{words.choice.change}</Button>}
       >
         <h3 ref={heading} tabIndex={-1} className="chosen-title">
           {type.data?.title ?? requestType}

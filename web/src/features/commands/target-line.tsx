@@ -1,36 +1,39 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { commandsText } from '../../text/commands';
+import { Button } from '../../ui/button';
 import { marksQuery, targetQuery } from './sender-queries';
 import { isAll, type Target } from './targets';
 
 const words = commandsText.targets;
 
-/** Whom the command is for, in words, with a link back to the devices. */
-export function TargetLine({ target, onChange }: { target: Target; onChange: () => void }) {
+/** Whom the command is for, in words. */
+export function TargetLine({ target }: { target: Target }) {
   const { data } = useQuery(targetQuery(target));
   const count = target.kind === 'devices' ? target.ids.length : data?.total;
   const names = (data?.rows ?? []).map(
     ({ id, device_name: name, serial_number: serial }) => name ?? serial ?? words.unnamed(id),
   );
   return (
-    <div className="target-line">
-      <div>
-        <p className="target-count" role="status">
-          {count === undefined ? '…' : <Sentence target={target} count={count} />}
-        </p>
-        {names.length > 0 && count !== undefined && (
-          <p className="soft">{words.examples(names.join(', '), count - names.length)}</p>
-        )}
-      </div>
-      <div className="target-links">
-        <Link to="/devices" className="button" data-kind="quiet">
-          {words.list}
-        </Link>
-        <button type="button" className="button" data-kind="quiet" onClick={onChange}>
-          {words.change}
-        </button>
-      </div>
+    <div>
+      <p className="target-count" role="status">
+        {count === undefined ? '…' : <Sentence target={target} count={count} />}
+      </p>
+      {names.length > 0 && count !== undefined && (
+        <p className="soft">{words.examples(names.join(', '), count - names.length)}</p>
+      )}
+    </div>
+  );
+}
+
+/** Back to the list, and another choice here. */
+export function TargetLinks({ onChange }: { onChange: () => void }) {
+  return (
+    <div className="target-links">
+      <Link to="/devices" className="button">
+        {words.list}
+      </Link>
+      <Button onPress={onChange}>{words.change}</Button>
     </div>
   );
 }

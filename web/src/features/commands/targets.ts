@@ -31,12 +31,16 @@ export function readTarget({ devices, rules, tags, groups }: TargetSearch): Targ
 function readRules(text: string): Target {
   try {
     const rules: unknown = JSON.parse(text);
-    const isList = Array.isArray(rules) && rules.every((rule) => typeof rule === 'object');
+    const isList = Array.isArray(rules) && rules.every(isRule);
     if (!isList) return { kind: 'invalid' };
-    return { kind: 'filter', rules: rules.length > 0 ? (rules as Rule[]) : [ALL_ENROLLED] };
+    return { kind: 'filter', rules: rules.length > 0 ? rules : [ALL_ENROLLED] };
   } catch {
     return { kind: 'invalid' };
   }
+}
+
+function isRule(value: unknown): value is Rule {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function isAll(target: Target): boolean {
