@@ -41,10 +41,15 @@ export function readStages(text: string): Stage[] {
 /** Copies what .dockerignore lets through, as `docker build` sends it. */
 export function copyContext(target: string): void {
   const lines = readFileSync(join(ROOT, '.dockerignore'), 'utf8').trim().split('\n');
-  const [first, ...allowed] = lines;
+  const [first, ...others] = lines;
   if (first !== '*') throw new Error('.dockerignore is not a list of what is sent');
-  for (const line of allowed) {
-    cpSync(join(ROOT, line.slice(1)), join(target, line.slice(1)), { recursive: true });
+  const sent = others.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  const left = new Set(
+    others.filter((line) => !line.startsWith('!')).map((line) => join(ROOT, line)),
+  );
+  const filter = (source: string) => !left.has(source);
+  for (const path of sent) {
+    cpSync(join(ROOT, path), join(target, path), { recursive: true, filter });
   }
 }
 

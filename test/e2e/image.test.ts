@@ -79,6 +79,7 @@ describe('the image', () => {
     expect(paths.filter((path) => /\.(ts|mts|cts|flow|pem|key|log)$|\.env/.test(path))).toEqual([]);
     expect(paths.filter((path) => /node_modules\/.*\.map$/.test(path))).toEqual([]);
     expect(paths).toContain('app/dist/src/cli/muster.js.map');
+    expect(paths).toContain('app/dist/web/index.html');
     const top = new Set(paths.map((path) => path.split('/').slice(0, 2).join('/')));
     expect([...top].sort()).toEqual([
       'app/LICENSE',

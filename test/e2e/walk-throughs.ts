@@ -77,6 +77,7 @@ export const WALK_THROUGHS: WalkThrough[] = [
     checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
   },
   { page: 'docs/configuration.md', shows: ['Example School'] },
+  { page: 'docs/console.md', shows: ['/sign-in#', 'id,device_name,serial_number,os_version'] },
   {
     page: 'docs/diagnosis.md',
     shows: [
