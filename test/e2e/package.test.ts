@@ -38,6 +38,7 @@ describe('the package', () => {
         'dist/src/protocol/apple/LICENSE.apple-device-management.txt',
         'dist/migrations/20261121090000_first_schema.js',
         'dist/static/rapidoc-min.js',
+        'dist/web/index.html',
         'dist/static/rapidoc.LICENSE.txt',
       ]),
     );

@@ -182,12 +182,7 @@ function namesOf(
 
 function sortParameter({ attributes }: ResourceDefinition): Schema {
   const sortable = ['id', ...namesOf(attributes, (attribute) => attribute.sortable)];
-  return commaList(
-    'sort',
-    '`-`: descending.',
-    `^-?(${sortable.join('|')})$`,
-    MAX_SORT_FIELDS,
-  );
+  return commaList('sort', '`-`: descending.', `^-?(${sortable.join('|')})$`, MAX_SORT_FIELDS);
 }
 
 /** One parameter: generators treat `filter` and `filter[]` as the same name. */
