@@ -40,9 +40,15 @@ const commands = createRoute({
   component: lazyRouteComponent(() => import('../features/commands/batches-page'), 'BatchesPage'),
 });
 
+/** An address that somebody wrote has the list itself. */
+const ruleText = z.pipe(
+  z.union([z.string(), z.array(z.unknown())]),
+  z.transform((rules) => (typeof rules === 'string' ? rules : JSON.stringify(rules))),
+);
+
 const commandSearch = z.object({
   devices: z.catch(z.optional(z.array(z.number())), undefined),
-  rules: z.catch(z.optional(z.string()), undefined),
+  rules: z.catch(z.optional(ruleText), undefined),
   tags: z.catch(z.optional(z.array(z.number())), undefined),
   groups: z.catch(z.optional(z.array(z.number())), undefined),
   type: z.catch(z.optional(z.string()), undefined),

@@ -12,12 +12,6 @@ export const commandsText = {
   loadingMore: 'Loading …',
   yes: 'Yes',
   no: 'No',
-  curl: {
-    title: 'As curl',
-    copy: 'Copy',
-    copied: 'Copied',
-    about: 'The request that this page sends. $TOKEN stands for an API token.',
-  },
   readOnly: (role: string) =>
     `Sending commands needs the role operator. You are signed in as ${role}.`,
 
@@ -306,9 +300,10 @@ export const commandsText = {
     progress: 'Progress',
     targets: 'Devices',
     failures: 'Failures by error',
-    noFailures: 'No command has failed.',
+    failureTable: 'Errors and how many commands had them',
     details: 'What was sent',
     commands: 'Commands',
+    commandTable: 'Commands of the batch',
     statusFilter: 'Status of the commands',
     all: 'All',
     noCommands: 'No command has this status.',

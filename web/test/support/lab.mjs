@@ -47,6 +47,15 @@ export class Lab {
     this.#run(['simulate', ...kind, '--push', '--forever', '--url', this.url]);
   }
 
+  /** Resolves once it holds; throws after half a minute. */
+  async until(holds) {
+    for (let half = 0; half < 60; half += 1) {
+      if (await holds()) return;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+    throw new Error('it did not come to hold within 30 seconds');
+  }
+
   /** The document that the API answers to the admin, past the browser. */
   async api(method, path, body) {
     const headers = {

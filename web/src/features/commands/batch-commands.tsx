@@ -92,7 +92,7 @@ export function BatchCommands({ id, counts, isLive }: Props) {
       {commands.isSuccess && rows.length === 0 && (
         <p className="soft">{status === undefined ? words.noneYet : words.noCommands}</p>
       )}
-      {rows.length > 0 && <PlainTable label={words.commands} columns={COLUMNS} rows={rows} />}
+      {rows.length > 0 && <PlainTable label={words.commandTable} columns={COLUMNS} rows={rows} />}
       {commands.hasNextPage && (
         <div>
           <Button

@@ -56,7 +56,7 @@ export function BatchFailures({ failures }: { failures: readonly Failure[] }) {
   }));
   return (
     <Section title={words.failures}>
-      <PlainTable label={words.failures} columns={COLUMNS} rows={rows} />
+      <PlainTable label={words.failureTable} columns={COLUMNS} rows={rows} />
     </Section>
   );
 }

@@ -2,6 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { Part } from '../../api/part';
 import { commandsText } from '../../text/commands';
+import { text } from '../../text/en';
+import { AsCurl } from '../../ui/as-curl';
 import { Page, Section } from '../../ui/page';
 import { BatchActions } from './batch-actions';
 import { BatchBar } from './batch-bar';
@@ -9,7 +11,6 @@ import { BatchCommands } from './batch-commands';
 import { BatchFacts } from './batch-facts';
 import { BatchFailures } from './batch-failures';
 import { BatchState } from './batch-state';
-import { CurlNote } from './curl-note';
 import { Reasons, summaryOf } from './dry-run';
 import { type Batch, batchQuery, hasEnded } from './queries';
 import './commands.css';
@@ -34,7 +35,8 @@ function OneBatch({ id }: { id: string }) {
       <Part query={batch} lines={8}>
         {(loaded) => <Content batch={loaded} />}
       </Part>
-      <CurlNote
+      <AsCurl
+        words={text.curl}
         requests={[
           { path: `/api/v1/command_batches/${id}` },
           { path: `/api/v1/command_batches/${id}/commands` },

@@ -3,6 +3,8 @@ import { Link } from '@tanstack/react-router';
 import { ErrorPanel } from '../../api/error-panel';
 import { useMay } from '../../api/rights';
 import { commandsText } from '../../text/commands';
+import { text } from '../../text/en';
+import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
 import { Empty, Skeleton } from '../../ui/notice';
 import { Page } from '../../ui/page';
@@ -10,7 +12,6 @@ import { type PlainColumn, PlainTable } from '../../ui/plain-table';
 import { Time } from '../../ui/time';
 import { BatchBar } from './batch-bar';
 import { BatchState } from './batch-state';
-import { CurlNote } from './curl-note';
 import { type Batch, batchesQuery } from './queries';
 import './commands.css';
 
@@ -98,7 +99,7 @@ export function BatchesPage() {
           </Button>
         </div>
       )}
-      <CurlNote requests={[{ path: '/api/v1/command_batches?sort=-id' }]} />
+      <AsCurl words={text.curl} requests={[{ path: '/api/v1/command_batches?sort=-id' }]} />
     </Page>
   );
 }

@@ -3,11 +3,12 @@ import { type FormEvent, useMemo, useRef, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { isApiError } from '../../api/errors';
 import { commandsText } from '../../text/commands';
+import { text } from '../../text/en';
+import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
 import { Section } from '../../ui/page';
 import { CommandForm } from './command-form';
 import { actionOf, ConfirmSend } from './confirm-send';
-import { CurlNote } from './curl-note';
 import { newDraft } from './draft';
 import { DryRun } from './dry-run';
 import { byPointer, otherFault, parameterFaults, problemText } from './faults';
@@ -116,7 +117,8 @@ export function SenderForm({ type, target }: Props) {
           onChange={changing(setDraft)}
         />
         <OptionsForm options={options} error={serverError} onChange={changing(setOptions)} />
-        <CurlNote
+        <AsCurl
+          words={text.curl}
           requests={[{ path: '/api/v1/command_batches', method: 'POST', body: bodyOf(order) }]}
         />
       </div>
