@@ -1,0 +1,57 @@
+import {
+  isAll,
+  readTarget,
+  targetAttributes,
+  targetRules,
+} from '../../web/src/features/commands/targets.js';
+
+describe('the devices that a command is for', () => {
+  it('are none where the address names none', () => {
+    expect(readTarget({})).toBeUndefined();
+    expect(readTarget({ devices: [], tags: [] })).toBeUndefined();
+  });
+
+  it('are those whose ids it has, each once', () => {
+    const target = readTarget({ devices: [3, 5, 3] });
+    expect(target).toEqual({ kind: 'devices', ids: [3, 5] });
+    expect(target && targetAttributes(target)).toEqual({
+      devices: [
+        { type: 'devices', id: 3 },
+        { type: 'devices', id: 5 },
+      ],
+    });
+  });
+
+  it('are those that match a filter; without a rule all that are enrolled', () => {
+    const rules = [{ name: 'platform', op: 'eq', val: 'iOS' }];
+    const some = readTarget({ rules: JSON.stringify(rules) });
+    expect(some && targetAttributes(some)).toEqual({ filter: rules });
+    expect(some && isAll(some)).toBe(false);
+    const all = readTarget({ rules: '[]' });
+    expect(all && isAll(all)).toBe(true);
+    expect(all && targetAttributes(all)).toEqual({
+      filter: [{ name: 'is_enrolled', op: 'eq', val: true }],
+    });
+  });
+
+  it('are invalid where somebody broke the filter in the address', () => {
+    expect(readTarget({ rules: '[{' })).toEqual({ kind: 'invalid' });
+    expect(readTarget({ rules: '{}' })).toEqual({ kind: 'invalid' });
+    expect(readTarget({ rules: '[1]' })).toEqual({ kind: 'invalid' });
+    expect(readTarget({ rules: '[null]' })).toEqual({ kind: 'invalid' });
+  });
+
+  it('are those of tags and groups, counted by a filter of the device list', () => {
+    const target = readTarget({ tags: [1], groups: [2] });
+    expect(target && targetAttributes(target)).toEqual({
+      tags: [{ type: 'tags', id: 1 }],
+      device_groups: [{ type: 'device_groups', id: 2 }],
+    });
+    const one = (name: string, id: number) => {
+      return { name, op: 'any', val: { name: 'id', op: 'eq', val: id } };
+    };
+    expect(target && targetRules(target)).toEqual([
+      { or: [one('tags', 1), one('device_groups', 2)] },
+    ]);
+  });
+});
