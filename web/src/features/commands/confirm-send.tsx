@@ -33,6 +33,8 @@ export function ConfirmSend(props: Props) {
   const action = actionOf(requestType, title, count);
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    // The dialog stands in the form of the page for React, which would send, too.
+    event.stopPropagation();
     if (isConfirmed && !isPending) onConfirm();
   };
   return (

@@ -19,9 +19,12 @@ export function TargetLine({ target }: { target: Target }) {
       <p className="target-count" role="status">
         {count === undefined ? '…' : <Sentence target={target} count={count} />}
       </p>
-      {names.length > 0 && count !== undefined && (
-        <p className="soft">{words.examples(names.join(', '), count - names.length)}</p>
-      )}
+      {/* It keeps its line while it loads, so that nothing below it moves. */}
+      <p className="soft">
+        {names.length > 0 && count !== undefined
+          ? words.examples(names.join(', '), count - names.length)
+          : '\u00a0'}
+      </p>
     </div>
   );
 }
