@@ -1,84 +1,109 @@
-// The command sender and its batches, with a lab of ten devices. Each task begins signed in as admin.
+// One command for many devices: whom it is for, which command, what would happen, what becomes of it.
+import { assertEqual, open, tabTo } from '../support/steps.mjs';
 
-const ALL = '/commands/new?rules=%22%5B%5D%22';
+const rules = (...list) => encodeURIComponent(JSON.stringify(list));
+const ENROLLED = { name: 'is_enrolled', op: 'eq', val: true };
+const PHONES = { name: 'platform', op: 'eq', val: 'iOS' };
 
-async function open({ page, url, token }, path) {
-  await page.goto(url + path);
-  const isSignedIn = page.getByRole('navigation', { name: 'Pages' });
-  const field = page.getByLabel('API token');
-  await isSignedIn.or(field).waitFor();
-  if (!(await field.isVisible())) return;
-  await field.fill(token);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await isSignedIn.waitFor();
-  await page.goto(url + path);
+const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+async function total({ lab }, query) {
+  const { meta } = await lab.api('GET', `/devices?page[size]=1&filter[is_enrolled]=true${query}`);
+  return meta.total;
 }
 
-/** Presses Tab until the element has the focus. */
-async function tabTo(page, target) {
-  await target.waitFor();
-  for (let press = 0; press < 120; press += 1) {
-    if (await target.evaluate((element) => element === document.activeElement)) return;
-    await page.keyboard.press('Tab');
-  }
-  throw new Error('the element cannot be reached by Tab');
+const devices = (count) => (count === 1 ? '1 device' : `${count} devices`);
+
+/** The state that the page of a batch shows, once it is this one. */
+async function waitForState(page, state) {
+  await page
+    .getByRole('main')
+    .getByText(state, { exact: true })
+    .first()
+    .waitFor({ timeout: 40_000 });
 }
 
 export const TASKS = {
-  'a command is sent to all devices and watched until it is finished': async (session) => {
+  'all devices get a command after a dry run, and the batch finishes': async (session) => {
     const { page } = session;
+    const count = await total(session, '');
     await open(session, '/commands');
     await page.getByRole('link', { name: 'Send a command' }).click();
+    await heading(page, 'Send a command');
     await page.getByRole('button', { name: 'Use these devices' }).click();
-    await page.getByText('All enrolled devices: 10').waitFor();
     await page.getByLabel('Search commands').fill('ProfileList');
-    await page.keyboard.press('Enter');
-    await page.getByText('All 10 devices get the command.').waitFor();
-    await page.getByLabel('Name of the batch').fill('Which profiles');
-    await page.getByRole('button', { name: 'Send to 10 devices' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Which profiles' }).waitFor();
-    await page.getByText('10 done', { exact: true }).waitFor({ timeout: 60_000 });
-    await page.getByText('Finished', { exact: true }).first().waitFor({ timeout: 60_000 });
-    await page.getByRole('link', { name: 'Acknowledged 10' }).click();
-    await page.waitForURL(/status=Acknowledged/);
-    await open(session, '/commands');
-    await page.getByRole('link', { name: 'Which profiles' }).waitFor();
-  },
-
-  'a required key that is missing is named at its field': async (session) => {
-    const { page } = session;
-    await open(session, `${ALL}&type=RemoveProfile`);
-    await page.getByRole('button', { name: 'Send', exact: true }).click();
-    await page.locator('input:focus[aria-invalid="true"]').waitFor();
-    await page.getByText('Required.', { exact: true }).waitFor();
-    await page.getByRole('textbox', { name: 'Identifier' }).fill('org.example');
     await page
-      .getByText(/devices? get/)
+      .getByRole('button', { name: /^Get list of installed profiles|^Profile list/i })
       .first()
-      .waitFor();
+      .click();
+    await page.getByText(`All ${devices(count)} get the command.`).waitFor();
+    await session.assertAccessible();
+    await page.getByRole('button', { name: `Send to ${devices(count)}` }).click();
+    await heading(page, 'ProfileList');
+    await waitForState(page, 'Finished');
+    await page.getByText(`${count} done`).first().waitFor();
+    await open(session, '/commands');
+    await page.getByRole('link', { name: 'ProfileList' }).first().waitFor();
   },
 
-  'a command that some devices cannot take says why': async (session) => {
-    const { page } = session;
-    await open(session, `${ALL}&type=EnableRemoteDesktop`);
-    await page.getByText(/of 10 devices gets? the command/).waitFor();
-    await page.getByText('Their platform does not have this command.').waitFor();
-  },
-
-  'a destructive command for many needs the number typed': async (session) => {
-    const { page } = session;
-    await open(session, `${ALL}&type=RestartDevice`);
+  'what restarts several devices needs their number typed': async (session) => {
+    const { page, lab } = session;
+    await open(session, `/commands/new?rules=${rules(ENROLLED)}&type=RestartDevice`);
     const restart = page.getByRole('button', { name: /^Restart \d+ devices$/ });
-    const count = (await restart.textContent()).match(/\d+/)[0];
+    const name = await restart.textContent();
+    const count = Number.parseInt(name.slice('Restart '.length), 10);
     await restart.click();
     const dialog = page.getByRole('dialog');
-    const confirm = dialog.getByRole('button', { name: `Restart ${count} devices` });
-    await dialog.getByLabel(`Type ${count} to confirm`).fill('1');
-    if (await confirm.isEnabled()) throw new Error('another number confirms the command');
-    await dialog.getByLabel(`Type ${count} to confirm`).fill(count);
-    await confirm.click();
-    await page.waitForURL(/\/commands\/batches\/\d+/);
-    await page.getByRole('heading', { level: 1, name: 'RestartDevice' }).waitFor();
+    const submit = dialog.getByRole('button', { name, exact: true });
+    assertEqual(await submit.isDisabled(), true, 'the button before the number is typed');
+    await session.assertAccessible();
+    await dialog.getByLabel(`Type ${count} to confirm`).fill(String(count + 1));
+    assertEqual(await submit.isDisabled(), true, 'the button after another number');
+    await dialog.getByLabel(`Type ${count} to confirm`).fill(String(count));
+    await submit.click();
+    await heading(page, 'RestartDevice');
+    await waitForState(page, 'Finished');
+    const { data } = await lab.api('GET', '/command_batches?filter[request_type]=RestartDevice');
+    assertEqual(data.length, 1, 'batches');
+  },
+
+  'a required setting that is missing is named at its field': async (session) => {
+    const { page } = session;
+    await open(session, `/commands/new?rules=${rules(ENROLLED)}&type=RemoveProfile`);
+    await page.getByText('Fill in what is required to see who gets the command.').waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('Required.', { exact: true }).waitFor();
+    const field = page.getByLabel(/^Identifier/);
+    assertEqual(await field.getAttribute('aria-invalid'), 'true', 'the field');
+    assertEqual(await field.evaluate((it) => it === document.activeElement), true, 'the focus');
+  },
+
+  'a command that no device can take says why': async (session) => {
+    const { page } = session;
+    await open(session, `/commands/new?rules=${rules(ENROLLED, PHONES)}&type=SetRecoveryLock`);
+    await page.getByText('Their platform does not have this command.').waitFor();
+    const submit = page.getByRole('button', { name: /^Send/ });
+    assertEqual(await submit.isDisabled(), true, 'the button');
+  },
+
+  'what failed is sent again': async (session) => {
+    const { page, lab } = session;
+    const attributes = { request_type: 'CertificateList', name: 'Certificates of a bad day' };
+    const before = await total(session, '');
+    lab.simulate('failing');
+    await lab.until(async () => (await total(session, '')) > before);
+    const { data } = await lab.api('POST', '/command_batches', {
+      data: { type: 'command_batches', attributes: { ...attributes, filter: [ENROLLED] } },
+    });
+    await open(session, `/commands/batches/${data.id}`);
+    await heading(page, attributes.name);
+    await page.getByText('1 failed').first().waitFor({ timeout: 40_000 });
+    await waitForState(page, 'Finished');
+    await session.assertAccessible();
+    await page.getByRole('button', { name: 'Retry 1 failed' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry 1 failed' }).click();
+    await page.getByText('Repeats the failed of').waitFor();
+    await waitForState(page, 'Finished');
   },
 
   'a command is sent by keyboard alone': async (session) => {
@@ -92,19 +117,29 @@ export const TASKS = {
     await page.keyboard.press('Enter');
     await tabTo(page, page.getByRole('checkbox', { name: 'OSVersion', exact: true }));
     await page.keyboard.press('Space');
-    await tabTo(page, page.getByRole('button', { name: 'Send to 10 devices' }));
+    const submit = page.getByRole('button', { name: /^Send to \d+ devices?$/ });
+    await tabTo(page, submit);
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/commands\/batches\/\d+/);
+    await heading(page, 'DeviceInformation');
+    await waitForState(page, 'Finished');
   },
 
-  'every page of the commands is accessible': async (session) => {
+  'what was filled in is not left without being asked': async (session) => {
     const { page } = session;
-    const types = ['RestartDevice', 'DeviceInformation', 'Settings', 'EraseDevice'];
-    const paths = ['/commands', '/commands/new', ...types.map((type) => `${ALL}&type=${type}`)];
-    for (const path of [...paths, '/commands/batches/1']) {
-      await open(session, path);
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.waitForTimeout(800);
+    await open(session, `/commands/new?rules=${rules(ENROLLED)}&type=RemoveProfile`);
+    await page.getByLabel(/^Identifier/).fill('com.example.wifi');
+    await page.getByRole('link', { name: 'Devices', exact: true }).click();
+    await page.getByRole('button', { name: 'Stay' }).click();
+    await page.getByRole('link', { name: 'Devices', exact: true }).click();
+    await page.getByRole('button', { name: 'Leave' }).click();
+    await heading(page, 'Devices');
+  },
+
+  'the form of each kind of command is accessible': async (session) => {
+    const { page } = session;
+    for (const type of ['DeviceInformation', 'Settings', 'EraseDevice']) {
+      await open(session, `/commands/new?rules=${rules(ENROLLED)}&type=${type}`);
+      await page.getByRole('heading', { level: 2, name: 'What will happen' }).waitFor();
       await session.assertAccessible();
     }
   },

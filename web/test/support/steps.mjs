@@ -16,7 +16,7 @@ export async function open({ page, url, token }, path) {
 /** Presses Tab until the element has the focus. */
 export async function tabTo(page, target) {
   await target.waitFor();
-  for (let press = 0; press < 80; press += 1) {
+  for (let press = 0; press < 150; press += 1) {
     if (await target.evaluate((element) => element === document.activeElement)) return;
     await page.keyboard.press('Tab');
   }

@@ -196,6 +196,7 @@ export function useBatchAction(id: string) {
             );
       return String(data?.id);
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: ['command_batches'] }),
+    // Not awaited: the button may be gone once the batch has been read again, and with it what follows.
+    onSettled: () => void queries.invalidateQueries({ queryKey: ['command_batches'] }),
   });
 }
