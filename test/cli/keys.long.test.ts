@@ -260,7 +260,7 @@ describe('muster keys rotate-master', () => {
     expect(await readRotation(test.db.knex)).toBeUndefined();
     expect(await load()).toEqual(Buffer.from(readFileSync(keyFile(), 'utf8').trim(), 'base64'));
     await checkMasterKey(test.db, next);
-  }, 60_000);
+  }, 120_000);
 });
 
 describe('muster keys status', () => {
