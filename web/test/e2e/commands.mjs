@@ -72,10 +72,8 @@ export const TASKS = {
     await open(session, `/commands/new?rules=${rules(ENROLLED)}&type=RemoveProfile`);
     await page.getByText('Fill in what is required to see who gets the command.').waitFor();
     await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.locator('input:focus[aria-invalid="true"]').waitFor();
     await page.getByText('Required.', { exact: true }).waitFor();
-    const field = page.getByLabel(/^Identifier/);
-    assertEqual(await field.getAttribute('aria-invalid'), 'true', 'the field');
-    assertEqual(await field.evaluate((it) => it === document.activeElement), true, 'the focus');
   },
 
   'a command that no device can take says why': async (session) => {
