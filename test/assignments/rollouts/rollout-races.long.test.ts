@@ -4,7 +4,7 @@ import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-world.js';
 import { type Api, minute, soak, startRollout, stateOf, uploadVersion } from './rollout-world.js';
 
-const DEVICES = 100;
+const DEVICES = 50;
 
 let app: TestApp;
 let api: Api;

@@ -45,7 +45,7 @@ async function runTask(session, { name, run }) {
   const seconds = () => ((Date.now() - began) / 1000).toFixed(1);
   try {
     await withinLimit(run(session));
-    await session.assertAccessible();
+    await session.assertPageAccessible();
     session.assertQuiet();
     process.stdout.write(`ok ${name} (${seconds()})\n`);
     return true;

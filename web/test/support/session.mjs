@@ -12,7 +12,7 @@ const EXPECTED = /status of (?:401|409|422)/;
 /** A browser in which a person does the tasks, one after the other. */
 export class Session {
   #faults = [];
-  #seenOnPhone = new Set();
+  #checked = new Set();
 
   static async open(lab) {
     const session = new Session();
@@ -45,12 +45,21 @@ export class Session {
   async assertAccessible() {
     await this.#runAxe('light', DESK);
     await this.#runAxe('dark', DESK);
-    const { pathname, search } = new URL(this.page.url());
-    const name = `${pathname}${search}`.replace(/\d+/g, 'ID');
-    if (!this.#seenOnPhone.has(name)) await this.#runAxe('light', PHONE);
-    this.#seenOnPhone.add(name);
+    const name = this.#pageName();
+    if (!this.#checked.has(name)) await this.#runAxe('light', PHONE);
+    this.#checked.add(name);
     await this.page.setViewportSize(DESK);
     await this.#setTheme('light');
+  }
+
+  /** Where a task has ended: each page once. */
+  async assertPageAccessible() {
+    if (!this.#checked.has(this.#pageName())) await this.assertAccessible();
+  }
+
+  #pageName() {
+    const { pathname, search } = new URL(this.page.url());
+    return `${pathname}${search}`.replace(/\d+/g, 'ID');
   }
 
   async #runAxe(theme, viewport) {
