@@ -32,7 +32,7 @@ export const LARGE_TABLES = [
 
 const TABLES = [...LARGE_TABLES, 'tags', 'device_groups', 'device_pushes'];
 
-/** As the queue leaves them: whoever has commands has a push. */
+/** As the queue leaves them: a device that has commands has a push. */
 const PUSHES = `
 insert into device_pushes (device_id, due_at)
 select distinct c.device_id, now() + interval '1 day' from commands c

@@ -12,7 +12,7 @@ export interface Target {
 
 /**
  * `isState`: no row of it has an id of its own or belongs to another row. Such tables are the state and
- * the settings of the server as a whole: migrations write rows into them, and whoever changes one leaves
+ * the settings of the server as a whole: migrations write rows into them, and a program that changes one leaves
  * an audit event.
  */
 const RELATIONS = `

@@ -121,7 +121,7 @@ describe('a backup whose process is stopped in the middle of it', () => {
 });
 
 describe('a part of a backup that a killed process has left', () => {
-  it('is deleted after a day, whoever may still write it', async () => {
+  it('is deleted after a day, even if a process still writes it', async () => {
     mkdirSync(directory);
     const [old, recent] = [5, 6].map((day) => `muster-2026110${day}T030000Z.backup.partial`);
     for (const [name, hours] of [[old, 25] as const, [recent, 1] as const]) {

@@ -183,7 +183,7 @@ const setUp = createRoute({
   component: lazyRouteComponent(() => import('../features/set-up/set-up-page'), 'SetUpPage'),
 });
 
-/** The frame shows the form to whoever is not signed in; others have nothing to do here. */
+/** The frame shows the form to people who are not signed in; others have nothing to do here. */
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',

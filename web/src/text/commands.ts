@@ -232,7 +232,7 @@ export const commandsText = {
     } as Record<string, (what: string) => string>,
     /** What such a command does to a device. */
     effects: {
-      ClearPasscode: 'The passcode is removed. Whoever holds the device can open it.',
+      ClearPasscode: 'The passcode is removed. Anyone who holds the device can open it.',
       ClearRestrictionsPassword: 'The password and the restrictions set on the device are removed.',
       DeleteUser: 'Users are deleted with their data.',
       DeviceLock: 'The screen locks at once. A Mac restarts and needs the PIN.',

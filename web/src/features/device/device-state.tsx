@@ -8,7 +8,7 @@ const words = deviceText.state;
 /** Devices keep no connection: one that has just made contact can be reached. */
 const ONLINE_FOR = 120_000;
 
-/** What tells one device from another, and whether the server reaches it. */
+/** What distinguishes one device from another, and whether the server reaches it. */
 export function DeviceState({ device }: { device: Device }) {
   const { model_name: model, product_name: product, serial_number: serial } = device;
   const state = device.enrollment_state ?? '';

@@ -11,7 +11,7 @@ interface Push {
   attributes?: { status_code?: unknown; reason?: unknown };
 }
 
-/** What a person is told about the answer to a button. */
+/** What a person reads about the answer to a button. */
 export function resultOf(answer: unknown): string {
   const { data } = (answer ?? {}) as Answer;
   if (Array.isArray(data)) return words.queued(data.length);

@@ -6,7 +6,7 @@ export function YesNo({ value }: { value: boolean | null | undefined }) {
   return value ? words.yes : words.no;
 }
 
-/** A name, and below it what tells it from others of the same name. */
+/** A name, and below it what distinguishes it from others of the same name. */
 export function Named({
   name,
   note,
