@@ -56,15 +56,16 @@ beforeAll(async () => {
   const device = await createTestDevice(app);
   await device.enroll();
   app.container.metrics.observeJob('dep.sync', 'ok', 0.1);
-  await app.db.knex('fleet_figures').update({ claimed_at: null });
-  for (let attempt = 0; attempt < 100; attempt += 1) {
+  // What was counted before the device had enrolled is counted again, and read within 10 seconds.
+  for (let attempt = 0; attempt < 200; attempt += 1) {
+    await app.db.knex('fleet_figures').update({ claimed_at: null });
     text = await (await fetch(`${app.url}/metrics`)).text();
     families = parseExposition(text);
-    if (familyOf('muster_devices')?.samples.length) return;
+    if (familyOf('muster_enrolled_devices')?.samples.length) return;
     await sleep(100);
   }
   throw new Error('the fleet was never counted');
-});
+}, 60_000);
 afterAll(() => app.stop());
 
 function familyOf(name: string): Family | undefined {
