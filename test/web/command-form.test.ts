@@ -2,8 +2,8 @@ import { describeCommand, requestTypes } from '../../src/protocol/apple/command-
 import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/draft.js';
 import { type Key, kindOf } from '../../web/src/features/commands/keys.js';
 import { topicOf } from '../../web/src/features/commands/topics.js';
+import { wordsOf } from '../../web/src/features/commands/words-of.js';
 import { writeForm } from '../../web/src/features/commands/write-form.js';
-import { wordsOf } from '../../web/src/text/commands.js';
 
 function keysOf(requestType: string): readonly Key[] {
   return (describeCommand(requestType)?.keys ?? []) as Key[];

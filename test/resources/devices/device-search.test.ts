@@ -2,6 +2,7 @@ import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
+let tagged: number;
 
 const UDID = '00008110-000A1B2C3D4E5F6A';
 
@@ -17,6 +18,7 @@ beforeAll(async () => {
       { serial_number: 'NONE' },
     ])
     .returning(['id', 'serial_number']);
+  tagged = rows[1].id;
   await app.db.knex('device_users').insert({
     device_id: rows[3].id,
     user_key: 'u1',
@@ -89,9 +91,15 @@ describe('filter[search] of devices', () => {
     const { status, body } = await api.post('/command_batches?dry_run=true', {
       data: { type: 'command_batches', attributes },
     });
-    expect([status, body.meta.targets.total ?? body.meta.targets]).toEqual([
+    expect([status, body.meta.targets]).toEqual([
       200,
-      expect.anything(),
+      {
+        matched: 1,
+        eligible: 0,
+        reduced: 0,
+        left_out: [],
+        refused: [{ code: 'device_not_enrolled', count: 1, examples: [tagged] }],
+      },
     ]);
   });
 

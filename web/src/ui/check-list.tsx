@@ -1,22 +1,19 @@
-import { type ReactNode, useId, useState } from 'react';
+import { useId, useState } from 'react';
 import { Button } from './button';
 import './check-list.css';
-import './field.css';
 import { Input } from './input';
+import { About, type LabelledProps } from './labelled';
 
 interface Option {
   value: string;
   label: string;
 }
 
-interface Props {
-  label: ReactNode;
+interface Props extends LabelledProps {
   options: readonly Option[];
   chosen: readonly string[];
   onChange: (chosen: string[]) => void;
   words: { filter: string; all: string; clear: string; chosen: (count: number) => string };
-  hint?: string | undefined;
-  error?: string | undefined;
 }
 
 /** More than these have a search and buttons for all and none. */
@@ -78,11 +75,7 @@ export function CheckList({ label, options, chosen, onChange, words, hint, error
           </label>
         ))}
       </div>
-      {about !== undefined && (
-        <p id={`${id}-about`} className={error === undefined ? 'field-hint' : 'field-error'}>
-          {about}
-        </p>
-      )}
+      <About id={`${id}-about`} hint={hint} error={error} />
     </fieldset>
   );
 }

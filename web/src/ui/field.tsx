@@ -1,14 +1,10 @@
-import type { HTMLInputTypeAttribute, ReactNode } from 'react';
-import { useId } from 'react';
-import './field.css';
+import type { HTMLInputTypeAttribute } from 'react';
+import { Labelled, type LabelledProps } from './labelled';
 
-interface Props {
-  label: ReactNode;
+interface Props extends LabelledProps {
   value: string;
   onChange: (value: string) => void;
   type?: HTMLInputTypeAttribute;
-  hint?: string | undefined;
-  error?: string | undefined;
   required?: boolean;
   autoFocus?: boolean;
   autoComplete?: string;
@@ -17,64 +13,41 @@ interface Props {
   max?: number;
 }
 
-export function Field({ label, value, onChange, type = 'text', hint, error, ...rest }: Props) {
-  const id = useId();
-  const about = error ?? hint;
+export function Field({ label, hint, error, value, onChange, type = 'text', ...rest }: Props) {
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input
-        {...rest}
-        id={id}
-        type={type}
-        value={value}
-        spellCheck={false}
-        aria-invalid={error === undefined ? undefined : true}
-        aria-describedby={about === undefined ? undefined : `${id}-about`}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      {about !== undefined && (
-        <p id={`${id}-about`} className={error === undefined ? 'field-hint' : 'field-error'}>
-          {about}
-        </p>
+    <Labelled label={label} hint={hint} error={error}>
+      {(marks) => (
+        <input
+          {...rest}
+          {...marks}
+          type={type}
+          value={value}
+          spellCheck={false}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
-    </div>
+    </Labelled>
   );
 }
 
-interface ChoiceProps {
-  label: ReactNode;
+interface ChoiceProps extends LabelledProps {
   value: string;
   onChange: (value: string) => void;
   options: readonly { value: string; label: string }[];
-  hint?: string | undefined;
-  error?: string | undefined;
 }
 
-export function Choice({ label, value, onChange, options, hint, error }: ChoiceProps) {
-  const id = useId();
-  const about = error ?? hint;
+export function Choice({ label, hint, error, value, onChange, options }: ChoiceProps) {
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select
-        id={id}
-        value={value}
-        aria-invalid={error === undefined ? undefined : true}
-        aria-describedby={about === undefined ? undefined : `${id}-about`}
-        onChange={(event) => onChange(event.target.value)}
-      >
-        {options.map((option) => (
-          <option key={option.value} value={option.value}>
-            {option.label}
-          </option>
-        ))}
-      </select>
-      {about !== undefined && (
-        <p id={`${id}-about`} className={error === undefined ? 'field-hint' : 'field-error'}>
-          {about}
-        </p>
+    <Labelled label={label} hint={hint} error={error}>
+      {(marks) => (
+        <select {...marks} value={value} onChange={(event) => onChange(event.target.value)}>
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.label}
+            </option>
+          ))}
+        </select>
       )}
-    </div>
+    </Labelled>
   );
 }

@@ -1,35 +1,23 @@
-import { type ReactNode, useId } from 'react';
-import './field.css';
+import { Labelled, type LabelledProps } from './labelled';
 
-interface Props {
-  label: ReactNode;
+interface Props extends LabelledProps {
   value: string;
   onChange: (value: string) => void;
   rows?: number;
-  hint?: string | undefined;
-  error?: string | undefined;
 }
 
-export function TextArea({ label, value, onChange, rows = 4, hint, error }: Props) {
-  const id = useId();
-  const about = error ?? hint;
+export function TextArea({ label, hint, error, value, onChange, rows = 4 }: Props) {
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        id={id}
-        rows={rows}
-        value={value}
-        spellCheck={false}
-        aria-invalid={error === undefined ? undefined : true}
-        aria-describedby={about === undefined ? undefined : `${id}-about`}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      {about !== undefined && (
-        <p id={`${id}-about`} className={error === undefined ? 'field-hint' : 'field-error'}>
-          {about}
-        </p>
+    <Labelled label={label} hint={hint} error={error}>
+      {(marks) => (
+        <textarea
+          {...marks}
+          rows={rows}
+          value={value}
+          spellCheck={false}
+          onChange={(event) => onChange(event.target.value)}
+        />
       )}
-    </div>
+    </Labelled>
   );
 }

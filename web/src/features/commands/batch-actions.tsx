@@ -3,13 +3,14 @@ import { useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { isApiError } from '../../api/errors';
 import { useMay } from '../../api/rights';
+import { batchesText } from '../../text/batches';
 import { commandsText } from '../../text/commands';
 import { Button } from '../../ui/button';
 import { ConfirmDialog } from '../../ui/confirm-dialog';
 import { ConfirmSend } from './confirm-send';
 import { type Batch, hasEnded, progressOf, useBatchAction } from './queries';
 
-const words = commandsText.batch;
+const words = batchesText.batch;
 
 /** Cancel, and retry what failed. Both ask first. */
 export function BatchActions({ batch }: { batch: Batch }) {

@@ -1,7 +1,7 @@
-import { commandsText } from '../../text/commands';
+import { batchesText } from '../../text/batches';
 import { type Counts, progressOf } from './queries';
 
-const words = commandsText.bar;
+const words = batchesText.bar;
 const PARTS = ['done', 'failed', 'waiting', 'cancelled'] as const;
 
 /** How far a batch is: a bar, and the same in words. */

@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { ErrorPanel } from '../../api/error-panel';
+import { batchesText } from '../../text/batches';
 import { commandsText } from '../../text/commands';
 import { Button } from '../../ui/button';
 import { Skeleton } from '../../ui/notice';
@@ -12,7 +13,7 @@ import { CommandStatus } from './batch-state';
 import { answerOf } from './command-answer';
 import { type BatchCommand, batchCommandsQuery, type Counts } from './queries';
 
-const words = commandsText.batch;
+const words = batchesText.batch;
 
 const COLUMNS: PlainColumn<BatchCommand>[] = [
   {
@@ -66,7 +67,7 @@ interface Props {
 /** The commands of a batch, by status. */
 export function BatchCommands({ id, counts, isLive }: Props) {
   const { status: wanted } = useSearch({ from: '/commands/batches/$id' });
-  const statuses = Object.keys(commandsText.statuses);
+  const statuses = Object.keys(batchesText.statuses);
   const status = wanted !== undefined && statuses.includes(wanted) ? wanted : undefined;
   const commands = useInfiniteQuery(batchCommandsQuery(id, status, isLive));
   const rows = commands.data?.pages.flatMap((page) => page.rows) ?? [];
@@ -80,7 +81,7 @@ export function BatchCommands({ id, counts, isLive }: Props) {
           <Tab
             key={name}
             status={name}
-            label={commandsText.statuses[name] ?? name}
+            label={batchesText.statuses[name] ?? name}
             count={counts?.[name] ?? 0}
           />
         ))}

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { commandsText } from '../../text/commands';
+import { batchesText } from '../../text/batches';
 import { Facts } from '../../ui/facts';
 import { Time } from '../../ui/time';
 import type { Batch } from './queries';
 
-const words = commandsText.batch;
+const words = batchesText.batch;
 
 /** What was sent, by whom and when; options only where they were set. */
 export function BatchFacts({ batch }: { batch: Batch }) {

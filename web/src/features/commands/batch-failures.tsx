@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router';
+import { batchesText } from '../../text/batches';
 import { commandsText } from '../../text/commands';
 import { Section } from '../../ui/page';
 import { type PlainColumn, PlainTable } from '../../ui/plain-table';
 import { CommandStatus } from './batch-state';
 import type { Failure } from './queries';
 
-const words = commandsText.batch;
+const words = batchesText.batch;
 
 type Row = Failure & { id: string };
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { Part } from '../../api/part';
-import { commandsText } from '../../text/commands';
+import { batchesText } from '../../text/batches';
 import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';
 import { Page, Section } from '../../ui/page';
@@ -15,7 +15,7 @@ import { Reasons, summaryOf } from './dry-run';
 import { type Batch, batchQuery, hasEnded } from './queries';
 import './commands.css';
 
-const words = commandsText.batch;
+const words = batchesText.batch;
 
 export function BatchPage() {
   const { id } = useParams({ from: '/commands/batches/$id' });

@@ -1,4 +1,4 @@
-import { commandsText } from '../../text/commands';
+import { batchesText } from '../../text/batches';
 import { Status, type Tone } from '../../ui/status';
 
 const STATUSES: Record<string, Tone> = {
@@ -12,11 +12,11 @@ const STATUSES: Record<string, Tone> = {
 export function BatchState({ state }: { state: string | null | undefined }) {
   const name = state ?? '';
   return (
-    <Status tone={name === 'finished' ? 'ok' : 'soft'}>{commandsText.states[name] ?? name}</Status>
+    <Status tone={name === 'finished' ? 'ok' : 'soft'}>{batchesText.states[name] ?? name}</Status>
   );
 }
 
 export function CommandStatus({ status }: { status: string | undefined }) {
   const name = status ?? '';
-  return <Status tone={STATUSES[name] ?? 'soft'}>{commandsText.statuses[name] ?? name}</Status>;
+  return <Status tone={STATUSES[name] ?? 'soft'}>{batchesText.statuses[name] ?? name}</Status>;
 }

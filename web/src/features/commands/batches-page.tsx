@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ErrorPanel } from '../../api/error-panel';
 import { useMay } from '../../api/rights';
+import { batchesText } from '../../text/batches';
 import { commandsText } from '../../text/commands';
 import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';
@@ -15,7 +16,7 @@ import { BatchState } from './batch-state';
 import { type Batch, batchesQuery } from './queries';
 import './commands.css';
 
-const words = commandsText.batches;
+const words = batchesText.list;
 
 const COLUMNS: PlainColumn<Batch>[] = [
   {
@@ -24,7 +25,7 @@ const COLUMNS: PlainColumn<Batch>[] = [
     cell: ({ id, name, request_type: requestType }) => (
       <>
         <Link to="/commands/batches/$id" params={{ id: String(id) }}>
-          {name ?? requestType ?? commandsText.batch.fallback(String(id))}
+          {name ?? requestType ?? batchesText.batch.fallback(String(id))}
         </Link>
         {name !== null && <p className="soft batch-type">{requestType}</p>}
       </>

@@ -1,4 +1,4 @@
-import { commandsText, wordsOf } from '../../text/commands';
+import { commandsText } from '../../text/commands';
 import { CheckList } from '../../ui/check-list';
 import { Choice, Field } from '../../ui/field';
 import { TextArea } from '../../ui/text-area';
@@ -10,6 +10,7 @@ import { useHint } from './key-hint';
 import { KeyLabel } from './key-label';
 import { KeyList } from './key-list';
 import { allowedValues, type Key, kindOf } from './keys';
+import { wordsOf } from './words-of';
 
 const words = commandsText.form;
 

@@ -1,5 +1,5 @@
-import { wordsOf } from '../../text/commands';
 import type { Key } from './keys';
+import { wordsOf } from './words-of';
 
 /** Apple's name in words, and as its documentation has it. They sound alike. */
 export function KeyLabel({ name }: Pick<Key, 'name'>) {

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { commandsText, wordsOf } from '../../text/commands';
+import { commandsText } from '../../text/commands';
 import { Button } from '../../ui/button';
 import { Choice } from '../../ui/field';
 import { type Entry, newEntry } from './draft';
@@ -7,6 +7,7 @@ import type { KeyFieldProps } from './key-field';
 import { Members } from './key-group';
 import { KeyLabel } from './key-label';
 import { pointerTo } from './keys';
+import { wordsOf } from './words-of';
 
 const words = commandsText.form;
 

@@ -6,6 +6,7 @@ import { commandsText } from '../../text/commands';
 import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
+import { LeaveDialog } from '../../ui/leave-dialog';
 import { Section } from '../../ui/page';
 import { CommandForm } from './command-form';
 import { actionOf, ConfirmSend } from './confirm-send';
@@ -13,7 +14,6 @@ import { newDraft } from './draft';
 import { DryRun } from './dry-run';
 import { byPointer, otherFault, parameterFaults, problemText } from './faults';
 import type { Key } from './keys';
-import { LeaveDialog } from './leave-dialog';
 import { NO_OPTIONS, optionAttributes } from './options';
 import { OptionsForm } from './options-form';
 import { bodyOf, type CommandType, type Order, useSend } from './sender-queries';
@@ -157,7 +157,7 @@ export function SenderForm({ type, target }: Props) {
           }}
         />
       )}
-      <LeaveDialog isDirty={isDirty} />
+      <LeaveDialog isDirty={isDirty} words={commandsText.sending} />
     </form>
   );
 }

@@ -1,12 +1,11 @@
-import { useBlocker } from '@tanstack/react-router';
 import { type FormEvent, useMemo, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { faultAt, otherFault } from '../../api/form-faults';
 import { useMay } from '../../api/rights';
 import { groupsText as words } from '../../text/groups';
 import { Button } from '../../ui/button';
-import { ConfirmDialog } from '../../ui/confirm-dialog';
 import { Field } from '../../ui/field';
+import { LeaveDialog } from '../../ui/leave-dialog';
 import { Section } from '../../ui/page';
 import { type Kind, KindChoice } from './kind-choice';
 import { LiveCount } from './live-count';
@@ -107,29 +106,7 @@ export function GroupForm({ group, onSaved }: Props) {
           <ReadOnly />
         )}
       </div>
-      <LeaveDialog isDirty={isDirty} />
+      <LeaveDialog isDirty={isDirty} words={words} />
     </form>
-  );
-}
-
-/** Asks before a changed form is left. */
-function LeaveDialog({ isDirty }: { isDirty: boolean }) {
-  const blocker = useBlocker({
-    shouldBlockFn: () => isDirty,
-    enableBeforeUnload: () => isDirty,
-    withResolver: true,
-  });
-  const isBlocked = blocker.status === 'blocked';
-  return (
-    <ConfirmDialog
-      title={words.leaveTitle}
-      action={words.leave}
-      cancel={words.stay}
-      isOpen={isBlocked}
-      onConfirm={() => isBlocked && blocker.proceed()}
-      onClose={() => isBlocked && blocker.reset()}
-    >
-      <p>{words.leaveWhy}</p>
-    </ConfirmDialog>
   );
 }

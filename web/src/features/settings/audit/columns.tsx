@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { settingsText } from '../../../text/settings';
+import { JsonBlock } from '../../../ui/json-block';
 import type { PlainColumn } from '../../../ui/plain-table';
 import { Status } from '../../../ui/status';
 import { Time } from '../../../ui/time';
@@ -74,10 +75,12 @@ function Details({ event }: { event: AuditEvent }) {
   return (
     <details>
       <summary className="audit-summary">{words.details}</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard */}
-      <pre className="audit-details" tabIndex={0}>
-        {[...lines, JSON.stringify(event.details, null, 2)].join('\n')}
-      </pre>
+      {lines.map((line) => (
+        <p key={line} className="soft">
+          {line}
+        </p>
+      ))}
+      <JsonBlock label={words.details} value={event.details} />
     </details>
   );
 }

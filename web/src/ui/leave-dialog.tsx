@@ -1,11 +1,13 @@
 import { useBlocker } from '@tanstack/react-router';
-import { commandsText } from '../../text/commands';
-import { ConfirmDialog } from '../../ui/confirm-dialog';
+import { ConfirmDialog } from './confirm-dialog';
 
-const words = commandsText.sending;
+interface Props {
+  isDirty: boolean;
+  words: { leaveTitle: string; leave: string; stay: string; leaveWhy: string };
+}
 
-/** Asks before a form that was filled in is left. Its own address may change. */
-export function LeaveDialog({ isDirty }: { isDirty: boolean }) {
+/** Asks before a form that was filled in is left. The query of its own address may change. */
+export function LeaveDialog({ isDirty, words }: Props) {
   const blocker = useBlocker({
     shouldBlockFn: ({ current, next }) => isDirty && current.pathname !== next.pathname,
     enableBeforeUnload: () => isDirty,

@@ -1,0 +1,93 @@
+const devices = (count: number) =>
+  count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
+const number = (count: number) => count.toLocaleString('en');
+
+export const batchesText = {
+  list: {
+    table: 'Batches',
+    none: 'No command has been sent to several devices yet',
+    noneWhy: 'A batch sends one command to many devices and shows what becomes of it.',
+    name: 'Batch',
+    state: 'State',
+    progress: 'Commands',
+    by: 'By',
+    when: 'Sent',
+    shown: (shown: number, total: number, estimated: boolean) =>
+      `${number(shown)} of ${estimated ? 'about ' : ''}${number(total)} batches`,
+  },
+  states: {
+    expanding: 'Queueing',
+    running: 'Running',
+    finished: 'Finished',
+    cancelled: 'Cancelled',
+  } as Record<string, string>,
+  statuses: {
+    Queued: 'Queued',
+    Sent: 'Sent',
+    NotNow: 'Put off',
+    Acknowledged: 'Acknowledged',
+    Error: 'Error',
+    CommandFormatError: 'Not understood',
+    Expired: 'Expired',
+    Cancelled: 'Cancelled',
+  } as Record<string, string>,
+  bar: {
+    done: (count: number) => `${number(count)} done`,
+    failed: (count: number) => `${number(count)} failed`,
+    waiting: (count: number) => `${number(count)} waiting`,
+    cancelled: (count: number) => `${number(count)} cancelled`,
+    empty: 'No command queued yet',
+  },
+
+  batch: {
+    title: (name: string) => name,
+    fallback: (id: string) => `Batch ${id}`,
+    progress: 'Progress',
+    targets: 'Devices',
+    failures: 'Failures by error',
+    failureTable: 'Errors and how many commands had them',
+    details: 'What was sent',
+    commands: 'Commands',
+    commandTable: 'Commands of the batch',
+    statusFilter: 'Status of the commands',
+    all: 'All',
+    noCommands: 'No command has this status.',
+    noneYet: 'No command has been queued yet.',
+    device: 'Device',
+    status: 'Status',
+    error: 'Answer',
+    times: 'Times offered',
+    at: 'Last change',
+    unknownDevice: 'Device that was removed',
+    requestType: 'Command',
+    parameters: 'Parameters',
+    noParameters: 'None',
+    createdBy: 'Sent by',
+    createdAt: 'Sent',
+    finishedAt: 'Finished',
+    after: 'Not before',
+    expiresAt: 'Expires at',
+    priority: 'Priority',
+    ttl: 'Expires after offers',
+    spread: 'Spread over',
+    spreadMinutes: (seconds: number) =>
+      seconds % 60 === 0 ? `${number(seconds / 60)} minutes` : `${number(seconds)} seconds`,
+    retryOf: 'Repeats the failed of',
+    retriedBy: 'The failed were repeated in',
+    batchNumber: (id: string) => `Batch ${id}`,
+    stop: 'Cancel batch',
+    stopTitle: 'Cancel this batch?',
+    stopWhy: (count: number) =>
+      `No further command is queued, and ${count === 1 ? 'the 1 command that has' : `the ${number(count)} commands that have`} no answer yet ${count === 1 ? 'is' : 'are'} cancelled. A device that has its command already may still carry it out.`,
+    keep: 'Keep it running',
+    stopped: 'The batch is cancelled.',
+    retry: (count: number) => `Retry ${number(count)} failed`,
+    retryTitle: (count: number) =>
+      `Retry the ${count === 1 ? '1 failed command' : `${number(count)} failed commands`}?`,
+    retryWhy: (count: number) =>
+      `A new batch sends the same command again to ${devices(count)} where it ended as Error, Not understood or Expired. A batch can be retried once.`,
+    errorCount: 'Commands',
+    errorText: 'Error',
+    show: (count: number) => `Show ${number(count)}`,
+  },
+};
