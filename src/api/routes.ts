@@ -14,6 +14,7 @@ import { type ProfileStatusDeps, profileStatusRoutes } from './assignments/profi
 import { type RolloutActionDeps, rolloutRoutes } from './assignments/rollout-actions.js';
 import { type CommandBatchDeps, commandBatchRoutes } from './commands/command-batches.js';
 import { type CommandTypeDeps, commandTypeRoutes } from './commands/command-types.js';
+import { inventoryBatchRoute } from './commands/inventory-batches.js';
 import { type TimelineRouteDeps, timelineRoute } from './commands/timeline.js';
 import {
   type AuthorityRotationDeps,
@@ -110,6 +111,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...profileStatusRoutes(deps),
     ...commandTypeRoutes(deps),
     ...commandBatchRoutes(deps),
+    inventoryBatchRoute(deps),
     ...devicePushRoutes(deps),
     ...deviceSecretRoutes(deps),
     ...diagnosisRoutes(deps),

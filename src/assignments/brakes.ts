@@ -14,6 +14,12 @@ export interface BrakeLimits {
   confirmRemovals: number;
 }
 
+interface MatchedDevices {
+  count: number;
+  most: number;
+  confirm: number | undefined;
+}
+
 const LEAST_SHARE = 0.1;
 
 /** Has an admin confirm a write that would change many devices. */
@@ -43,6 +49,19 @@ export class Brakes {
       `in its document, or with ?confirm=${most}`;
     const meta = { confirm: most, items: effect.items };
     throw new AppError('confirmation_required', 409, detail, { details: [{ detail, meta }] });
+  }
+
+  /**
+   * The same for devices that are named by a filter, which may match more than anybody thought: more than
+   * `most`, or CONFIRM_ABOVE, are confirmed whatever the effect.
+   */
+  checkMatched({ count, most, confirm = 0 }: MatchedDevices): void {
+    if (count <= Math.min(most, this.#limits.confirmAbove) || count <= confirm) return;
+    const detail =
+      `the filter matches ${count} devices. If that is meant, repeat the request with ` +
+      `"confirm": ${count} in its meta, or with ?confirm=${count}`;
+    const details = [{ detail, meta: { confirm: count } }];
+    throw new AppError('confirmation_required', 409, detail, { details });
   }
 
   #gainFault({ gaining, items }: Effect, confirm: number): string[] {

@@ -235,8 +235,14 @@ export class CommandBatches {
     return totals.targets;
   }
 
-  #require({ input, scope, confirm }: BatchOrder, targets: Targets): void {
+  /** AppError 422 `no_eligible_device`. */
+  requireEligible({ input, scope }: BatchOrder, targets: Targets): void {
     if (targets.eligible === 0) throw noneEligible(input.requestType, { targets, scope });
+  }
+
+  #require(order: BatchOrder, targets: Targets): void {
+    const { input, confirm } = order;
+    this.requireEligible(order, targets);
     const number = this.toConfirm(input, targets);
     if (number === undefined || (confirm ?? 0) >= number) return;
     const why = isDestructive(input.requestType)

@@ -76,6 +76,18 @@ function computeInventory(facts: TargetFacts): PlannedCommand[] {
   );
 }
 
+/** The commands of a full inventory with all that any device may answer; a batch leaves out the rest. */
+export function planFleetInventory(): PlannedCommand[] {
+  const queries = PLATFORMS.flatMap((platform) =>
+    queriesFor(platform, undefined, { supervised: true }),
+  );
+  const Queries = [...new Set(queries)];
+  return INVENTORY.map((requestType) => ({
+    requestType,
+    parameters: requestType === 'DeviceInformation' ? { Queries } : {},
+  }));
+}
+
 /** What `planInventory` left out, for a device that has just reported that it is supervised. */
 export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
   const types = INVENTORY.filter(

@@ -12,6 +12,8 @@ export interface ApiContext {
   auditPart?: AuditPartWriter | undefined;
   services: unknown;
   effectCheck?: EffectCheck | undefined;
+  /** Without it one request changes any number of links. */
+  linkJobs?: LinkJobs | undefined;
   /** The prefix of every path in links, without a trailing slash. */
   basePath: string;
 }
@@ -23,6 +25,23 @@ export interface EffectCheck {
    * confirmed.
    */
   check(trx: Transaction, confirm: number | undefined): Promise<void>;
+  /** The same for `count` devices that a filter matches; `most` need no confirmation in any case. */
+  checkMatched(match: { count: number; most: number; confirm: number | undefined }): void;
+}
+
+/** Changes links that are too many for one request. */
+export interface LinkJobs {
+  /** Adds jobs in the transaction of the request, whose filter matched these rows. */
+  add(trx: Transaction, change: LinkJob): Promise<void>;
+}
+
+export interface LinkJob {
+  /** Of the owner, by its id, and its relationship. */
+  type: string;
+  id: number;
+  name: string;
+  verb: 'add' | 'remove';
+  relatedIds: number[];
 }
 
 /** The key of a write and the digest of its request. */
@@ -46,6 +65,8 @@ export interface ApiRequest {
   /** The form of the response. */
   form: DocumentForm;
   body: unknown;
+  /** Of a write: the number of devices that the client confirms. */
+  confirm?: number | undefined;
   /** The header If-Match. */
   ifMatch?: string | undefined;
   /** Of a write with an Idempotency-Key. */

@@ -6,7 +6,7 @@ import { parseId } from './definition/values.js';
 import { MEDIA_TYPE } from './documents/document.js';
 import { sendAnswer } from './documents/send.js';
 import { prefersCsv, sendExport } from './documents/send-export.js';
-import type { ApiContext, ApiRequest, EffectCheck } from './handler.js';
+import type { ApiContext, ApiRequest, EffectCheck, LinkJobs } from './handler.js';
 import { type Endpoint, type Method, type Route, routesOf } from './operations/endpoints.js';
 import { readIdempotency } from './requests/idempotency.js';
 import { checkContentType, negotiateForm, parseJson } from './requests/negotiation.js';
@@ -20,15 +20,17 @@ export interface JsonApiOptions<S> {
   auditPart?: AuditPartWriter | undefined;
   services: S;
   effectCheck?: EffectCheck | undefined;
+  linkJobs?: LinkJobs | undefined;
   /** The path that the router is mounted at; `/api/v1` by default. */
   basePath?: string | undefined;
 }
 
 /** The registry of the definitions, checked, and what else the operations need. */
 export function buildApiContext<S>(options: JsonApiOptions<S>): ApiContext {
-  const { store, audit, auditPart, services, effectCheck, basePath = '/api/v1' } = options;
+  const { store, audit, auditPart, services, effectCheck, linkJobs } = options;
+  const { basePath = '/api/v1' } = options;
   const registry = createRegistry(options.definitions as ResourceDefinition[]);
-  return { registry, store, audit, auditPart, services, effectCheck, basePath };
+  return { registry, store, audit, auditPart, services, effectCheck, linkJobs, basePath };
 }
 
 /**

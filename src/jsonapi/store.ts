@@ -214,6 +214,11 @@ export interface Store {
   related(trx: Transaction | null, query: RelatedQuery): Promise<RelatedRow[]>;
   /** The ids in a to-many relationship, ascending. */
   linkage(trx: Transaction | null, link: Link & LinkSelection): Promise<number[]>;
+  /** The ids of all rows that match, ascending. One statement. */
+  matching(
+    trx: Transaction,
+    query: { shape: ResourceShape; filter: readonly FilterNode[] },
+  ): Promise<number[]>;
   /** The number of ids in a to-many relationship. One statement. */
   countLinked(trx: Transaction | null, link: Link & Pick<LinkSelection, 'caller'>): Promise<number>;
   /** The new row's id. */

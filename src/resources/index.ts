@@ -50,6 +50,7 @@ import { auditEvents } from './server/audit-events.js';
 import { backups } from './server/backups.js';
 import { type JobServices, jobs } from './server/jobs.js';
 import type { SealingServices } from './server/return-to-service.js';
+import { savedViews } from './server/saved-views.js';
 import type { ScepServices } from './server/scep-configuration.js';
 import { sessions } from './server/sessions.js';
 
@@ -113,6 +114,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   profiles,
   rollouts,
   rsaPrivateKeys,
+  savedViews,
   sessions,
   tags,
 ];

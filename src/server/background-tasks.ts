@@ -9,10 +9,13 @@ import { createEvaluateTask } from '../groups/evaluate-task.js';
 import { createGroupTasks } from '../groups/group-tasks.js';
 import type { LoadedRules } from '../groups/loaded-rules.js';
 import type { Task } from '../jobs/task.js';
+import { createChangeLinksTask, type NamedRelationship } from '../jobs/tasks/change-links.js';
 import { createTasks, type TaskDeps } from '../jobs/tasks/index.js';
+import { type Registry, relatedDefinition } from '../jsonapi/definition/definition.js';
 import { createRearmTask } from '../push/rearm-task.js';
 import { createDeviceSetupTask } from '../setup-assistant/device-setup-task.js';
 import type { DeviceSetups } from '../setup-assistant/device-setups.js';
+import { resourceRegistry } from './resource-services.js';
 
 export interface BackgroundTaskDeps extends Omit<TaskDeps, 'config'> {
   config: TaskDeps['config'] & BackupSettings;
@@ -30,6 +33,7 @@ export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
   const settings = deps.config;
   return [
     ...createTasks(deps),
+    createChangeLinksTask({ db, relationship: relationshipsOf(resourceRegistry()) }),
     createRearmTask({ db, logger }),
     createIdentityRenewalTask({ renewals, logger }),
     createDeviceSetupTask({ setups }),
@@ -40,4 +44,13 @@ export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
     createBackupScheduleTask({ db, logger, settings, backups }),
     ...dep.tasks,
   ] as Task[];
+}
+
+function relationshipsOf(registry: Registry) {
+  return (type: string, name: string): NamedRelationship | undefined => {
+    const owner = registry.get(type);
+    const relation = owner?.relationships[name];
+    if (owner === undefined || relation?.kind !== 'toMany') return undefined;
+    return { owner, relation, related: relatedDefinition(registry, relation) };
+  };
 }

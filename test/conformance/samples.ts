@@ -77,6 +77,7 @@ const OWN_SAMPLES: Record<string, (index: number) => Values> = {
     parameters: { Queries: ['UDID'] },
     priority: index,
   }),
+  saved_views: (index) => ({ name: `name 10%_${index}`, path: `/devices?q=${index}` }),
   device_groups: (index) => ({
     name: `name 10%_${index}`,
     description: `description 10%_${index}`,

@@ -145,7 +145,7 @@ export function adminApi({ url, server, app }: TestApp, token = ADMIN_TOKEN) {
     get: (path: string) => send('get', path),
     post: (path: string, body?: object) => send('post', path, body),
     patch: (path: string, body: object) => send('patch', path, body),
-    delete: (path: string) => send('delete', path),
+    delete: (path: string, body?: object) => send('delete', path, body),
   };
 }
 

@@ -1,7 +1,14 @@
 import type { Knex } from 'knex';
 import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
 import type { ResourceShape, ToManyShape } from '../../jsonapi/definition/shape.js';
-import type { Link, LinkSelection, RelatedQuery, RelatedRow, Row } from '../../jsonapi/store.js';
+import type {
+  Link,
+  LinkSelection,
+  NamedRows,
+  RelatedQuery,
+  RelatedRow,
+  Row,
+} from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
 import { alias, quoted } from './filter-sql.js';
@@ -126,6 +133,21 @@ function selected({ text, bindings }: Sql, column: string, selection: LinkSelect
     bindings: [...bindings, ...parts.map(([, value]) => value)],
     isPlannedOnce: true,
   };
+}
+
+/** Those of `ids` that do not exist. Locks the others against deletion, or any change. */
+export async function missingRows(
+  trx: Knex,
+  { shape, ids, willChange }: NamedRows,
+): Promise<number[]> {
+  if (ids.length === 0) return [];
+  const from = `from ${quoted(shape.table)} where "id" = any(?::bigint[])`;
+  // Two transactions with a shared lock on a row, which both update afterwards, would deadlock.
+  const lock = willChange ? 'no key update' : 'key share';
+  const text = `select "id" ${from} order by "id" for ${lock}`;
+  const rows = await runSql<Row>(trx, { text, bindings: [ids] });
+  const found = new Set(rows.map((row) => row.id));
+  return ids.filter((id) => !found.has(id));
 }
 
 type Change = Link & { relatedIds: number[] };

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
+import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type {
   Caller,
   ColumnDefaults,
@@ -26,7 +27,7 @@ import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
 import { readColumnDefaults } from './column-defaults.js';
 import { countFacets } from './facets.js';
-import { quoted } from './filter-sql.js';
+import { allOf, filterSql, quoted } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
 import { ListCosts } from './list-costs.js';
@@ -35,6 +36,7 @@ import {
   countLinked,
   linkage,
   linkRows,
+  missingRows,
   relatedRows,
   unlinkOtherRows,
   unlinkRows,
@@ -104,6 +106,14 @@ export class ResourceStore implements Store {
     return linkage(this.#runner(trx, link.caller), link);
   }
 
+  async matching(trx: Knex.Transaction, { shape, filter }: Matching): Promise<number[]> {
+    const where = allOf(filter.map((node) => filterSql(node)));
+    const ids = 'coalesce(array_agg(t0."id" order by t0."id"), \'{}\') as ids';
+    const text = `select ${ids} from ${quoted(shape.table)} as t0 where ${where.text}`;
+    const [row] = await runSql<{ ids: number[] }>(trx, { text, bindings: where.bindings });
+    return row?.ids ?? [];
+  }
+
   countLinked(
     trx: Knex.Transaction | null,
     link: Link & Pick<LinkSelection, 'caller'>,
@@ -128,15 +138,8 @@ export class ResourceStore implements Store {
     return (await runSql<Row>(trx, { text, bindings: [id] })).length > 0;
   }
 
-  async missing(trx: Knex.Transaction, { shape, ids, willChange }: NamedRows): Promise<number[]> {
-    if (ids.length === 0) return [];
-    const from = `from ${quoted(shape.table)} where "id" = any(?::bigint[])`;
-    // Two transactions with a shared lock on a row, which both update afterwards, would deadlock.
-    const lock = willChange ? 'no key update' : 'key share';
-    const text = `select "id" ${from} order by "id" for ${lock}`;
-    const rows = await runSql<Row>(trx, { text, bindings: [ids] });
-    const found = new Set(rows.map((row) => row.id));
-    return ids.filter((id) => !found.has(id));
+  missing(trx: Knex.Transaction, rows: NamedRows): Promise<number[]> {
+    return missingRows(trx, rows);
   }
 
   link(trx: Knex.Transaction, change: LinkedIds): Promise<number[]> {
@@ -202,6 +205,11 @@ interface Place {
 interface Values {
   shape: ResourceShape;
   values: Record<string, unknown>;
+}
+
+interface Matching {
+  shape: ResourceShape;
+  filter: readonly FilterNode[];
 }
 
 type LinkedIds = Link & { relatedIds: number[] };

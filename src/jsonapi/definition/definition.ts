@@ -92,6 +92,8 @@ export interface ToMany<S = unknown> extends ToManyShape {
    */
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
+  /** POST and DELETE take a filter of the related rows in place of their identifiers. */
+  takesFilter?: true;
   /** False: no POST to the collection below the resource. */
   createsBelow?: false;
 }

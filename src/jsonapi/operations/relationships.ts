@@ -4,11 +4,12 @@ import { changesRelated, relatedDefinition, type ToMany } from '../definition/de
 import { readIdentifier, readIdentifiers } from '../definition/identifiers.js';
 import type { ToOne } from '../definition/shape.js';
 import type { Document } from '../documents/document.js';
-import type { ApiContext, ApiRequest, WriteHandler } from '../handler.js';
+import type { Answer, ApiContext, ApiRequest, WriteHandler } from '../handler.js';
 import { refuseParameters } from '../query/parameters.js';
 import { lockTarget } from '../requests/entity-tag.js';
-import { dataOf } from '../requests/input.js';
+import { dataOf, invalidDocument } from '../requests/input.js';
 import { linkageDocument, type RelationshipPlace } from './linkage.js';
+import { type MatchingChange, matchRows, readMatchingRows } from './matching-links.js';
 import { addLinks, type Owner, type RelateChange, removeLinks, replace } from './relate.js';
 import { requireRelated } from './related-check.js';
 import { lockRow, update } from './update.js';
@@ -64,12 +65,34 @@ export type LinkVerb = keyof typeof CHANGES;
 export function changeLinksHandler(place: RelationshipPlace<ToMany>, verb: LinkVerb): WriteHandler {
   return (api, request) => {
     refuseParameters(request.query);
+    const rows = readMatchingRows(api, request, place);
+    if (rows !== undefined) return changeMatching(api, { place, verb, request, rows });
     const relatedIds = readLinkage(request.body, place.relation);
-    return async (trx) => {
-      const meta = await changeLinks(api, trx, { place, verb, request, relatedIds });
-      const document = await linkageDocument(api, place, { ...request, trx });
-      return { status: 200, document: withMeta(document, meta) };
-    };
+    return (trx) => changeNamed(api, trx, { place, verb, request, relatedIds });
+  };
+}
+
+async function changeNamed(
+  api: ApiContext,
+  trx: Transaction,
+  change: ChangingMany,
+): Promise<Answer> {
+  const { place, request, matched } = change;
+  const meta = await changeLinks(api, trx, change);
+  const document = await linkageDocument(api, place, { ...request, trx });
+  const counted = matched === undefined ? meta : { ...meta, matched };
+  return { status: 200, document: withMeta(document, counted) };
+}
+
+function changeMatching(
+  api: ApiContext,
+  { verb, ...change }: Omit<MatchingChange, 'verb'> & { verb: LinkVerb },
+): (trx: Transaction) => Promise<Answer> {
+  if (verb === 'replace') throw invalidDocument('/meta/filter', 'PATCH takes no filter');
+  return async (trx) => {
+    const found = await matchRows(api, trx, { ...change, verb });
+    if ('later' in found) return found.later;
+    return changeNamed(api, trx, { ...change, verb, ...found });
   };
 }
 
@@ -91,19 +114,21 @@ interface ChangingMany {
   verb: LinkVerb;
   request: ApiRequest;
   relatedIds: number[];
+  /** How many a filter matched; undefined: the body names them. */
+  matched?: number | undefined;
 }
 
 async function changeLinks(
   api: ApiContext,
   trx: Transaction,
-  { place, verb, request, relatedIds }: ChangingMany,
+  { place, verb, request, relatedIds, matched }: ChangingMany,
 ): Promise<Record<string, unknown>> {
   const { definition, name, relation } = place;
   const { id, context } = request;
   // The lock also serializes two replacements of one relationship.
   await lockTarget(api, trx, { ...request, definition });
   const shape = relatedDefinition(api.registry, relation);
-  const data = dataOf(request.body);
+  const data = matched === undefined ? dataOf(request.body) : null;
   const willChange = changesRelated(relation);
   await requireRelated(api, trx, [{ shape, ids: relatedIds, willChange, data, at: '/data' }]);
   const meta = {};

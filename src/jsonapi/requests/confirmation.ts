@@ -22,10 +22,10 @@ export function takeConfirmation(request: ApiRequest): Confirmed {
   const given = query.getAll(PARAMETER);
   const confirm = readConfirmation(given, body);
   if (confirm !== undefined) requireRecentSignIn(request.context.actor);
-  if (given.length === 0) return { request, confirm };
+  if (given.length === 0) return { request: { ...request, confirm }, confirm };
   const rest = new URLSearchParams(query);
   rest.delete(PARAMETER);
-  return { request: { ...request, query: rest }, confirm };
+  return { request: { ...request, query: rest, confirm }, confirm };
 }
 
 /** The same of the values of the parameter, and the body. */

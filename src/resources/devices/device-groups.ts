@@ -102,7 +102,12 @@ export const deviceGroups = defineResource<GroupServices>({
   },
   defaults: { kind: 'static' },
   relationships: {
-    devices: { ...devicesOfGroup, write: 'document', operations: membershipOfGroup },
+    devices: {
+      ...devicesOfGroup,
+      write: 'document',
+      operations: membershipOfGroup,
+      takesFilter: true,
+    },
     unknown_devices: {
       kind: 'toMany',
       type: 'devices',

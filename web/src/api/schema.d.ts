@@ -172,6 +172,12 @@ export interface paths {
         };
         get: operations["countDeviceFacets"];
     };
+    "/devices/inventory": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["queueInventories"];
+    };
     "/devices/inventory/{id}": {
         parameters: {
             path?: never;
@@ -313,6 +319,20 @@ export interface paths {
         };
         post: operations["createPushCertificate"];
     };
+    "/saved_views": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listSavedViews"];
+        post: operations["createSavedView"];
+    };
+    "/saved_views/{id}": {
+        parameters: {
+            path?: never;
+        };
+        delete: operations["deleteSavedView"];
+        patch: operations["updateSavedView"];
+    };
     "/sessions": {
         parameters: {
             path?: never;
@@ -354,7 +374,7 @@ export interface components {
     schemas: {
         any_resource: {
             /** @enum {string} */
-            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "sessions" | "tags";
+            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "saved_views" | "sessions" | "tags";
         } & components["schemas"]["resource"];
         applications_identifier: {
             /** @constant */
@@ -1458,6 +1478,15 @@ export interface components {
         devices_many: {
             data?: components["schemas"]["devices_identifier"][];
         } & components["schemas"]["relationship"];
+        devices_named_or_matching: {
+            data?: components["schemas"]["devices_reference"][];
+            meta?: {
+                filter?: {
+                    [key: string]: unknown;
+                }[];
+                confirm?: number;
+            };
+        };
         devices_one: {
             data: components["schemas"]["devices_identifier"] | null;
         } & WithRequired<components["schemas"]["relationship"], "data">;
@@ -1498,9 +1527,6 @@ export interface components {
         devices_to_many: {
             data?: components["schemas"]["devices_identifier"][];
         } & components["schemas"]["linkage"];
-        devices_to_many_body: {
-            data: components["schemas"]["devices_reference"][];
-        };
         devices_update: {
             data: {
                 /** @constant */
@@ -2131,6 +2157,63 @@ export interface components {
             type: "profiles";
             id: components["schemas"]["given_id"];
         };
+        queueInventories_body: {
+            name?: string | null;
+            priority?: number;
+            ttl?: number;
+            after?: string | null;
+            expires_at?: string | null;
+            spread?: number;
+            filter?: {
+                [key: string]: unknown;
+            }[];
+            devices?: {
+                /** @constant */
+                type: "devices";
+                id: number | string;
+            }[];
+            tags?: {
+                /** @constant */
+                type: "tags";
+                id: number | string;
+            }[];
+            device_groups?: {
+                /** @constant */
+                type: "device_groups";
+                id: number | string;
+            }[];
+        } | {
+            data: {
+                /** @constant */
+                type: "command_batches";
+                attributes?: {
+                    name?: string | null;
+                    priority?: number;
+                    ttl?: number;
+                    after?: string | null;
+                    expires_at?: string | null;
+                    spread?: number;
+                    filter?: {
+                        [key: string]: unknown;
+                    }[];
+                    devices?: {
+                        /** @constant */
+                        type: "devices";
+                        id: number | string;
+                    }[];
+                    tags?: {
+                        /** @constant */
+                        type: "tags";
+                        id: number | string;
+                    }[];
+                    device_groups?: {
+                        /** @constant */
+                        type: "device_groups";
+                        id: number | string;
+                    }[];
+                };
+            };
+        };
         relationship: {
             links: components["schemas"]["relationship_links"];
             data?: unknown;
@@ -2174,6 +2257,46 @@ export interface components {
             /** @constant */
             type: "rsa_private_keys";
             id: components["schemas"]["given_id"];
+        };
+        saved_views_attributes: {
+            name?: string;
+            path?: string;
+            created_by?: string | null;
+            /** Format: date-time */
+            created_at?: string | null;
+        };
+        saved_views_create: {
+            data: {
+                /** @constant */
+                type: "saved_views";
+                attributes: components["schemas"]["saved_views_written"] & Record<string, never>;
+            };
+        };
+        saved_views_document: {
+            data?: components["schemas"]["saved_views_resource"];
+        } & components["schemas"]["document"];
+        saved_views_list: {
+            data?: components["schemas"]["saved_views_resource"][];
+        } & components["schemas"]["list"];
+        saved_views_resource: {
+            /** @constant */
+            type?: "saved_views";
+            attributes?: components["schemas"]["saved_views_attributes"];
+            relationships?: Record<string, never>;
+        } & components["schemas"]["resource"];
+        saved_views_update: {
+            data: {
+                /** @constant */
+                type: "saved_views";
+                id?: components["schemas"]["given_id"];
+                attributes?: components["schemas"]["saved_views_written"];
+            };
+        };
+        saved_views_written: {
+            name?: string;
+            path?: string;
+            readonly created_by?: unknown;
+            readonly created_at?: unknown;
         };
         scep_configurations_attributes: {
             /** @enum {string|null} */
@@ -2575,6 +2698,14 @@ export interface components {
                 "application/vnd.api+json": components["schemas"]["jobs_list"];
             };
         };
+        links_later: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": Record<string, never>;
+            };
+        };
         local_users_list: {
             headers: {
                 ETag: components["headers"]["ETag"];
@@ -2582,6 +2713,36 @@ export interface components {
             };
             content: {
                 "application/vnd.api+json": components["schemas"]["local_users_list"];
+            };
+        };
+        saved_views: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["saved_views_document"];
+            };
+        };
+        saved_views_created: {
+            headers: {
+                Location: components["headers"]["Location"];
+                ETag: components["headers"]["ETag"];
+                "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["saved_views_document"];
+            };
+        };
+        saved_views_list: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["saved_views_list"];
             };
         };
         sessions_list: {
@@ -2692,6 +2853,7 @@ export interface components {
             profiles?: string;
             rollouts?: string;
             rsa_private_keys?: string;
+            saved_views?: string;
             sessions?: string;
             tags?: string;
         };
@@ -2731,6 +2893,7 @@ export interface components {
             /** @enum {string} */
             total?: "exact";
         };
+        saved_views_sort: string[];
         sessions_sort: string[];
         tags_include: string[];
         tags_sort: string[];
@@ -2784,10 +2947,10 @@ export interface components {
                 "application/json": components["schemas"]["device_groups_update"];
             };
         };
-        devices_to_many_body: {
+        devices_named_or_matching: {
             content: {
-                "application/vnd.api+json": components["schemas"]["devices_to_many_body"];
-                "application/json": components["schemas"]["devices_to_many_body"];
+                "application/vnd.api+json": components["schemas"]["devices_named_or_matching"];
+                "application/json": components["schemas"]["devices_named_or_matching"];
             };
         };
         devices_update: {
@@ -2800,6 +2963,18 @@ export interface components {
             content: {
                 "application/vnd.api+json": components["schemas"]["enrollment_links_create"];
                 "application/json": components["schemas"]["enrollment_links_create"];
+            };
+        };
+        saved_views_create: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["saved_views_create"];
+                "application/json": components["schemas"]["saved_views_create"];
+            };
+        };
+        saved_views_update: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["saved_views_update"];
+                "application/json": components["schemas"]["saved_views_update"];
             };
         };
         tags_create: {
@@ -3543,9 +3718,10 @@ export interface operations {
                 id: components["parameters"]["id"];
             };
         };
-        requestBody: components["requestBodies"]["devices_to_many_body"];
+        requestBody: components["requestBodies"]["devices_named_or_matching"];
         responses: {
             200: components["responses"]["devices_to_many"];
+            202: components["responses"]["links_later"];
         };
     };
     removeDeviceGroupDevices: {
@@ -3558,9 +3734,10 @@ export interface operations {
                 id: components["parameters"]["id"];
             };
         };
-        requestBody: components["requestBodies"]["devices_to_many_body"];
+        requestBody: components["requestBodies"]["devices_named_or_matching"];
         responses: {
             200: components["responses"]["devices_to_many"];
+            202: components["responses"]["links_later"];
         };
     };
     listDeviceGroupUnknownDevices: {
@@ -3658,6 +3835,34 @@ export interface operations {
                         links: components["schemas"]["resource_links"];
                         jsonapi: components["schemas"]["jsonapi"];
                     };
+                };
+            };
+        };
+    };
+    queueInventories: {
+        parameters: {
+            query?: {
+                confirm?: number;
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["queueInventories_body"];
+                "application/json": components["schemas"]["queueInventories_body"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.api+json": components["schemas"]["command_batches_list"];
                 };
             };
         };
@@ -4313,6 +4518,72 @@ export interface operations {
             201: components["responses"]["certificates_created"];
         };
     };
+    listSavedViews: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["saved_views_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["saved_views_list"];
+        };
+    };
+    createSavedView: {
+        parameters: {
+            query?: {
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path?: never;
+        };
+        requestBody: components["requestBodies"]["saved_views_create"];
+        responses: {
+            201: components["responses"]["saved_views_created"];
+        };
+    };
+    deleteSavedView: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["204"];
+        };
+    };
+    updateSavedView: {
+        parameters: {
+            query?: {
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody: components["requestBodies"]["saved_views_update"];
+        responses: {
+            200: components["responses"]["saved_views"];
+        };
+    };
     listSessions: {
         parameters: {
             query?: {
@@ -4469,9 +4740,10 @@ export interface operations {
                 id: components["parameters"]["id"];
             };
         };
-        requestBody: components["requestBodies"]["devices_to_many_body"];
+        requestBody: components["requestBodies"]["devices_named_or_matching"];
         responses: {
             200: components["responses"]["devices_to_many"];
+            202: components["responses"]["links_later"];
         };
     };
     removeTagDevices: {
@@ -4484,9 +4756,10 @@ export interface operations {
                 id: components["parameters"]["id"];
             };
         };
-        requestBody: components["requestBodies"]["devices_to_many_body"];
+        requestBody: components["requestBodies"]["devices_named_or_matching"];
         responses: {
             200: components["responses"]["devices_to_many"];
+            202: components["responses"]["links_later"];
         };
     };
 }

@@ -55,6 +55,7 @@ const TEXTS = (name: string) => [
   'https://example.com/item',
   'com.example.item',
   'it@example.com',
+  '/devices?q=mini',
   'DE',
   '3366cc',
   'CN=mdm.example.com',

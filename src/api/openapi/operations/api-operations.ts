@@ -29,7 +29,16 @@ export function apiBodySchemas(routes: ApiRoute[]): Schemas {
       .filter(isUnnamedJson)
       .map(({ schema }) => [bodyName(operationId), schema] as const),
   );
-  return Object.fromEntries(bodies);
+  // Of equal ones the later are another name of the first.
+  const first = new Map<string, string>();
+  return Object.fromEntries(
+    bodies.map(([name, schema]) => {
+      const text = JSON.stringify(schema);
+      const known = first.get(text);
+      first.set(text, known ?? name);
+      return [name, known === undefined || known === name ? schema : refTo(known)];
+    }),
+  );
 }
 
 function isUnnamedJson({ mediaType, schema }: ApiContent): boolean {

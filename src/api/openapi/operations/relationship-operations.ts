@@ -1,5 +1,5 @@
 import type { Method } from '../../../jsonapi/operations/endpoints.js';
-import { linkageBodyName, linkageName } from '../schemas/linkage-schemas.js';
+import { linkageBodyName, linkageName, matchingBodyName } from '../schemas/linkage-schemas.js';
 import { unionName } from '../schemas/resource-schemas.js';
 import type { OperationPlace } from './collection-operations.js';
 import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
@@ -73,14 +73,15 @@ function changeOperation(
   const { definition, name, relation } = subject;
   const { tag, owner, below, answer } = common(subject);
   const isOne = relation.kind === 'toOne';
+  const isMatching = method !== 'PATCH' && !isOne && relation.takesFilter === true;
   return {
     operationId: `${isOne ? 'set' : VERBS[method]}${owner}${camelCase(name)}`,
     summary: isOne ? `Set ${below}` : SUMMARIES[method](words(name), one(definition.type)),
     tag,
     role,
     parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
-    requestBody: bodyRef(linkageBodyName(relation)),
-    answers: { 200: answerRef(answer) },
+    requestBody: bodyRef(isMatching ? matchingBodyName(relation) : linkageBodyName(relation)),
+    answers: { 200: answerRef(answer), ...(isMatching && { 202: answerRef('links_later') }) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };
 }

@@ -59,6 +59,8 @@ function schemasOfLinkage(relation: Relationship): Schemas {
   };
   if (write !== 'never') schemas[`${type}_reference`] = identifierSchema(type, refTo('given_id'));
   if (isChangedAlone(relation)) schemas[linkageBodyName(relation)] = linkageBody(relation);
+  const matching = matchingBodyName(relation);
+  if (matching !== linkageBodyName(relation)) schemas[matching] = matchingBody(relation);
   return schemas;
 }
 
@@ -92,6 +94,25 @@ function linkageDocument({ kind, type }: Relationship): Schema {
   const one = { oneOf: [identifier, { type: 'null' }] };
   const data = kind === 'toOne' ? one : { type: 'array', items: identifier };
   return narrowed('linkage', { data });
+}
+
+/** The body of POST and DELETE where a filter may name the rows. */
+export function matchingBodyName(relation: Relationship): string {
+  const takesFilter = relation.kind === 'toMany' && relation.takesFilter;
+  return takesFilter ? `${relation.type}_named_or_matching` : linkageBodyName(relation);
+}
+
+function matchingBody(relation: Relationship): Schema {
+  const { properties } = linkageBody(relation) as { properties: Schema };
+  const rule = { type: 'object', additionalProperties: true };
+  const filter = {
+    type: 'array',
+    items: rule,
+    minItems: 1,
+    description: `In place of \`data\`: all that match, as in \`GET /${relation.type}?filter=…\`.`,
+  };
+  const meta = { type: 'object', properties: { filter, confirm: { type: 'integer' } } };
+  return { type: 'object', properties: { ...properties, meta } };
 }
 
 /** The `data` that names what a relationship is to point to. */

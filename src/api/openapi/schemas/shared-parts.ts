@@ -3,7 +3,12 @@ import { createExampleName } from '../examples/examples.js';
 import { answerObject, jsonApiObject, jsonBodyObject } from '../operations/operation.js';
 import { words } from '../operations/operation-names.js';
 import { createSchemaName } from './body-schemas.js';
-import { isChangedAlone, linkageBodyName, linkageName } from './linkage-schemas.js';
+import {
+  isChangedAlone,
+  linkageBodyName,
+  linkageName,
+  matchingBodyName,
+} from './linkage-schemas.js';
 import { refTo, type Schemas, unionName } from './resource-schemas.js';
 
 /** The successful answers that several operations share, for `components.responses`. */
@@ -12,6 +17,10 @@ export function sharedAnswers(registry: Registry): Schemas {
   return {
     304: answerObject({ description: 'Nothing has changed.', headers: ['ETag'] }),
     204: answerObject({ description: 'It is deleted.', headers: ['Idempotency-Replayed'] }),
+    links_later: answerObject({
+      description: 'More than 5,000 match, `meta.matched`: jobs named `links.change` change them.',
+      content: jsonApiObject({ type: 'object' }),
+    }),
     ...merge(definitions.map(resourceAnswers)),
     ...merge(definitions.map(linkageAnswers)),
   };
@@ -92,8 +101,9 @@ function linkageBodies({ relationships }: ResourceDefinition): Schemas {
   const changed = Object.values(relationships).filter(isChangedAlone);
   return merge(
     changed.map((relation) => {
-      const name = linkageBodyName(relation);
-      return { [name]: jsonBodyObject(refTo(name), `${linkageName(relation)}_body`) };
+      const names = [linkageBodyName(relation), matchingBodyName(relation)];
+      const example = `${linkageName(relation)}_body`;
+      return Object.fromEntries(names.map((name) => [name, jsonBodyObject(refTo(name), example)]));
     }),
   );
 }

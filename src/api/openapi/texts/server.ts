@@ -99,6 +99,12 @@ export const SERVER_TEXTS = {
     ip_address: 'Its address.',
     is_current: 'Of this request.',
   },
+  saved_views: {
+    name: 'What people find it by.',
+    path: 'Its page in the console: path and query.',
+    created_by: 'Who saved it.',
+    created_at: 'When.',
+  },
   backups: {
     state: 'How far it is; `deleted`: newer ones took its place.',
     source: 'By what.',

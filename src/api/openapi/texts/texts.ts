@@ -7,6 +7,7 @@ const TAGS: Record<string, string> = {
   applications: 'Applications to install, from the App Store or by their manifest.',
   audit_events: 'Who did what and when. Nothing changes or removes a line.',
   available_os_updates: 'Updates that devices have offered.',
+  saved_views: 'Pages of the console, saved by name.',
   backups: 'Backups of the server: made, under way and failed.',
   certificates: "The server's own certificates. Documents hold an array, even of one.",
   certificate_signing_requests: 'Requests for certificates, with the key kept here.',

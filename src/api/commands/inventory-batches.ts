@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import type { BatchOrder } from '../../batches/command-batches.js';
+import { planFleetInventory } from '../../commands/inventory-plan.js';
+import type { JsonObject } from '../../commands/present-command.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
+import { action } from '../action.js';
+import type { ApiRoute } from '../api-route.js';
+import { readTargets, TARGET_RELATIONSHIPS } from './batch-targets.js';
+import { BATCH_MEMBERS, batchInput, type CommandBatchDeps } from './command-batches.js';
+
+const TYPE = 'command_batches';
+
+/** Asks many devices for their inventory: a batch for each kind of question. */
+export function inventoryBatchRoute({ api, services }: CommandBatchDeps): ApiRoute {
+  const { commandBatches: batches } = services;
+  return action(api, {
+    method: 'POST',
+    path: '/devices/inventory',
+    operationId: 'queueInventories',
+    tag: 'devices',
+    role: 'operator',
+    summary: 'Ask many devices for their whole inventory',
+    description:
+      'A batch for each query, for the devices that can answer it. Confirmed as a batch is. 422 ' +
+      '`no_eligible_device` when none can answer any.',
+    body: {
+      attributes: z.strictObject(BATCH_MEMBERS),
+      type: TYPE,
+      needsAttributes: true,
+      relationships: TARGET_RELATIONSHIPS,
+      isRequired: true,
+      example: { tags: [{ type: 'tags', id: 3 }] },
+    },
+    confirms: true,
+    answer: { status: 202, description: 'The batches.', shows: { listOf: TYPE } },
+    audit: { action: 'devices.inventory_of_many', targetType: 'devices' },
+    run: async (trx, { body, confirm, context }) => {
+      const scope = await readTargets(api, trx, { body, context });
+      const ids: number[] = [];
+      let none: unknown;
+      for (const { requestType, parameters } of planFleetInventory()) {
+        const command = { requestType, parameters: parameters as JsonObject, profileId: null };
+        const input = batchInput(body, command);
+        const order: BatchOrder = { input, scope, confirm, actor: context.actor.name };
+        const id = await createIfAny(trx, batches, order).catch((error: unknown) => {
+          if (!(error instanceof AppError) || error.code !== 'no_eligible_device') throw error;
+          none ??= error;
+        });
+        if (id !== undefined) ids.push(id);
+      }
+      if (ids.length === 0) throw none;
+      return { ids, targetId: null, details: { batches: ids, filter: scope.filter } };
+    },
+  });
+}
+
+/** Counts first: a batch that nobody gets is not stored. */
+async function createIfAny(
+  trx: Transaction,
+  batches: CommandBatchDeps['services']['commandBatches'],
+  order: BatchOrder,
+): Promise<number> {
+  batches.requireEligible(order, await batches.preview(trx, order));
+  return (await batches.create(trx, order)).id;
+}
