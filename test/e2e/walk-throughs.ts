@@ -137,7 +137,7 @@ async function verifyApi({ calls }: WalkThroughResult, { app }: LabWorld): Promi
       'DELETE 204',
     ]),
   );
-  expect(calls.filter((call) => call === 'DELETE 204')).toHaveLength(5);
+  expect(calls.filter((call) => call === 'DELETE 204')).toHaveLength(6);
   const devices = await app.db.knex('devices').count('* as n').first();
   expect(Number(devices?.n)).toBe(0);
 }

@@ -1,3 +1,6 @@
+const devices = (count: number) =>
+  count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
+
 export const devicesText = {
   search: 'Search by name, serial number, UDID, user or asset tag',
   searchShort: 'Type at least 3 characters',
@@ -30,6 +33,26 @@ export const devicesText = {
   allSelected: (count: string) => `All that match: ${count}`,
   unselect: 'Unselect',
   sendCommand: 'Send a command',
+  refresh: 'Refresh the inventory',
+  refreshTitle: (count: number) => `Refresh the inventory of ${devices(count)}`,
+  refreshAction: (count: number) => `Ask ${devices(count)}`,
+  refreshWhy:
+    'One batch of commands for each query. Devices answer when they next contact the server.',
+  refreshConfirm: (count: number) =>
+    `${devices(count)} match now, which is many. Press the button again if that is what you mean.`,
+  refreshed: (batches: number) =>
+    batches === 1 ? '1 batch is queued.' : `${batches} batches are queued.`,
+  refreshedWhere: 'Follow them',
+  views: 'Saved views',
+  noViews: 'No view is saved yet. A view keeps filters, order and columns, for everyone.',
+  saveView: 'Save this view …',
+  saveViewTitle: 'Save this view',
+  viewName: 'Name',
+  save: 'Save',
+  removeView: (name: string) => `Delete the view ${name}`,
+  removeViewTitle: (name: string) => `Delete the view ${name}?`,
+  removeViewWhy: 'Nobody finds it here any more. Devices stay as they are.',
+  removeViewAction: 'Delete the view',
   selectRow: (name: string) => `Select ${name}`,
   unnamed: 'Device without a name',
   yes: 'Yes',

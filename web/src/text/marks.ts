@@ -22,5 +22,6 @@ export const marksText = {
     add: (count: number, name: string) => `${devices(count)} added to ${name}.`,
     remove: (count: number, name: string) => `${devices(count)} removed from ${name}.`,
   },
-  notAll: 'To tag devices, select them one by one: the API takes ids, no filter.',
+  confirm: (count: number) =>
+    `${devices(count)} match now, which is many. Press the button again if that is what you mean.`,
 };

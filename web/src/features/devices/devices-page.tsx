@@ -15,6 +15,7 @@ import { columnOf } from './cells';
 import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
 import { type DeviceRow, devicesQuery, listPath, saveCsv } from './queries';
+import { SavedViews } from './saved-views';
 import { type DevicesSearch, nextSort } from './search';
 import { useSelection } from './selection';
 import { SelectionBar } from './selection-bar';
@@ -52,6 +53,7 @@ export function DevicesPage() {
       }
       aside={
         <>
+          <SavedViews />
           <ColumnChoice chosen={shape.columns} onChange={(cols) => change({ cols })} />
           <Button isPending={csv.isPending} onPress={() => csv.mutate(shape)}>
             {words.csv}

@@ -1,15 +1,17 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
+import { isApiError } from '../../api/errors';
 import { Part } from '../../api/part';
 import { marksText as words } from '../../text/marks';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
 import { type Direction, type Mark, type MarkType, marksQuery, useMark } from './marks';
+import { countOf, type Target } from './target';
 
 interface Props {
-  ids: readonly number[];
+  target: Target;
   onClose: () => void;
   onDone: (result: string) => void;
 }
@@ -17,13 +19,15 @@ interface Props {
 const NEW = 'new';
 
 /** Adds devices to a tag or a static group, or removes them from it. */
-export function MarkDialog({ ids, onClose, onDone }: Props) {
+export function MarkDialog({ target, onClose, onDone }: Props) {
   const marks = useQuery(marksQuery);
   const [direction, setDirection] = useState<Direction>('add');
   const [type, setType] = useState<MarkType>('tags');
   const [chosen, setChosen] = useState('');
   const [newName, setNewName] = useState('');
+  const [confirm, setConfirm] = useState<number>();
   const change = useMark();
+  const count = confirm ?? countOf(target);
   const rows = marks.data?.[type] ?? [];
   const fallback = rows[0] === undefined ? NEW : String(rows[0].id);
   const isListed = rows.some(({ id }) => String(id) === chosen);
@@ -36,13 +40,17 @@ export function MarkDialog({ ids, onClose, onDone }: Props) {
     event.preventDefault();
     if (!canSend) return;
     const mark: Mark = { type, id: isNew ? undefined : Number(value), name };
-    const onSuccess = () => onDone(words.done[direction](ids.length, name));
-    change.mutate({ mark, direction, ids }, { onSuccess });
+    const onSuccess = () => onDone(words.done[direction](count, name));
+    const onError = (error: Error) => {
+      if (isApiError(error, 'confirmation_required')) setConfirm(error.faults[0]?.meta?.confirm);
+    };
+    change.mutate({ mark, direction, target, confirm }, { onSuccess, onError });
   };
+  const shown = isApiError(change.error, 'confirmation_required') ? null : change.error;
   const options = rows.map((row) => ({ value: String(row.id), label: row.name ?? '' }));
   if (direction === 'add') options.push({ value: NEW, label: words.newOne[type] });
   return (
-    <Dialog title={words.title(ids.length)} isOpen onClose={onClose}>
+    <Dialog title={words.title(count)} isOpen onClose={onClose}>
       <form onSubmit={submit}>
         <Choice
           label={words.what}
@@ -85,11 +93,12 @@ export function MarkDialog({ ids, onClose, onDone }: Props) {
             required
           />
         )}
-        {change.error !== null && <ActionError error={change.error} />}
+        {shown !== null && <ActionError error={shown} />}
+        {confirm !== undefined && <p role="alert">{words.confirm(confirm)}</p>}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
           <Button kind="main" type="submit" isDisabled={!canSend} isPending={change.isPending}>
-            {words.submit[direction](ids.length)}
+            {words.submit[direction](count)}
           </Button>
         </div>
       </form>

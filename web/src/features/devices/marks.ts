@@ -2,6 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { asNew } from '../../api/as-new';
 import { call, client } from '../../api/client';
 import { rowsOf } from '../../api/rows';
+import type { Target } from './target';
 
 /** What a device can be put into by hand. */
 export type MarkType = 'tags' | 'device_groups';
@@ -41,16 +42,26 @@ export const marksQuery = queryOptions({
 interface Change {
   mark: Mark;
   direction: Direction;
-  ids: readonly number[];
+  target: Target;
+  /** The number of devices that a person has confirmed. */
+  confirm: number | undefined;
 }
 
 export function useMark() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({ mark, direction, ids }: Change) => {
+    mutationFn: async ({ mark, direction, target, confirm }: Change) => {
       const id = mark.id ?? (await create(mark));
-      for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
-        await send({ ...mark, id }, direction, ids.slice(start, start + MOST_AT_ONCE));
+      const owner = { ...mark, id };
+      if ('rules' in target) {
+        await send(owner, direction, { meta: { filter: target.rules, confirm } });
+        return;
+      }
+      for (let start = 0; start < target.ids.length; start += MOST_AT_ONCE) {
+        const data = target.ids
+          .slice(start, start + MOST_AT_ONCE)
+          .map((device) => ({ type: 'devices' as const, id: device }));
+        await send(owner, direction, { data });
       }
     },
     onSettled: () =>
@@ -71,10 +82,16 @@ async function create({ type, name }: Mark): Promise<number> {
   return Number(data?.id);
 }
 
-function send({ type, id }: Mark & { id: number }, direction: Direction, ids: readonly number[]) {
+type Named = { data: { type: 'devices'; id: number }[] };
+type Matching = { meta: { filter: Record<string, unknown>[]; confirm?: number | undefined } };
+
+function send(
+  { type, id }: Mark & { id: number },
+  direction: Direction,
+  body: Named | Matching,
+): Promise<unknown> {
   const path = `/${type}/{id}/relationships/devices` as const;
-  const data = ids.map((device) => ({ type: 'devices' as const, id: device }));
-  const options = { params: { path: { id } }, body: { data } };
+  const options = { params: { path: { id } }, body: body as Named };
   return call<unknown>(() =>
     direction === 'add' ? client.POST(path, options) : client.DELETE(path, options),
   );

@@ -2,8 +2,10 @@ import { Link } from '@tanstack/react-router';
 import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { MarkSelection } from './mark-selection';
+import { RefreshSelection } from './refresh-selection';
 import { apiRules, type DevicesSearch } from './search';
 import type { Selection } from './selection';
+import { matching } from './target';
 
 interface Props {
   selection: Selection;
@@ -14,7 +16,8 @@ interface Props {
 
 export function SelectionBar({ selection, total, count, search }: Props) {
   const { isAll, ids, selectAll, clear } = selection;
-  const target = isAll ? { rules: JSON.stringify(apiRules(search)) } : { devices: [...ids] };
+  const target = isAll ? matching(search, total) : { ids: [...ids] };
+  const page = isAll ? { rules: JSON.stringify(apiRules(search)) } : { devices: [...ids] };
   return (
     <section className="selection-bar" aria-label={words.selected(selection.count(total))}>
       <strong>{isAll ? words.allSelected(count) : words.selected(ids.size)}</strong>
@@ -23,10 +26,11 @@ export function SelectionBar({ selection, total, count, search }: Props) {
           {words.allMatch(count)}
         </Button>
       )}
-      <Link to="/commands/new" search={target} className="button" data-kind="main">
+      <Link to="/commands/new" search={page} className="button" data-kind="main">
         {words.sendCommand}
       </Link>
-      <MarkSelection ids={isAll ? undefined : ids} />
+      <MarkSelection target={target} />
+      <RefreshSelection target={target} />
       <Button kind="quiet" onPress={clear}>
         {words.unselect}
       </Button>

@@ -1,0 +1,139 @@
+import { useQuery } from '@tanstack/react-query';
+import { useLocation, useRouter } from '@tanstack/react-router';
+import { type FormEvent, useState } from 'react';
+import { ActionError } from '../../api/action-error';
+import { Part } from '../../api/part';
+import { useMay } from '../../api/rights';
+import { devicesText as words } from '../../text/devices';
+import { Button } from '../../ui/button';
+import { ConfirmDialog } from '../../ui/confirm-dialog';
+import { Dialog } from '../../ui/dialog';
+import { Field } from '../../ui/field';
+import { Popover } from '../../ui/popover';
+import { type SavedView, savedViewsQuery, useRemoveView, useSaveView } from './views';
+
+/** Filters, order and columns of the list by a name, for everyone. */
+export function SavedViews() {
+  const [isSaving, setSaving] = useState(false);
+  const [removed, setRemoved] = useState<SavedView>();
+  const may = useMay();
+  return (
+    <>
+      <Popover label={words.views}>
+        {(close) => (
+          <div className="saved-views">
+            <ViewList onOpen={close} onRemove={may('deleteSavedView') ? setRemoved : undefined} />
+            {may('createSavedView') && (
+              <Button
+                kind="quiet"
+                onPress={() => {
+                  close();
+                  setSaving(true);
+                }}
+              >
+                {words.saveView}
+              </Button>
+            )}
+          </div>
+        )}
+      </Popover>
+      {isSaving && <SaveView onClose={() => setSaving(false)} />}
+      {removed !== undefined && <RemoveView view={removed} onClose={() => setRemoved(undefined)} />}
+    </>
+  );
+}
+
+interface ListProps {
+  onOpen: () => void;
+  onRemove: ((view: SavedView) => void) | undefined;
+}
+
+function ViewList({ onOpen, onRemove }: ListProps) {
+  const views = useQuery(savedViewsQuery);
+  const { history } = useRouter();
+  return (
+    <Part query={views}>
+      {(rows) =>
+        rows.length === 0 ? (
+          <p className="soft">{words.noViews}</p>
+        ) : (
+          <ul>
+            {rows.map((view) => (
+              <li key={view.id}>
+                <a
+                  href={view.path}
+                  onClick={(event) => {
+                    event.preventDefault();
+                    history.push(view.path);
+                    onOpen();
+                  }}
+                >
+                  {view.name}
+                </a>
+                {onRemove && (
+                  <button
+                    type="button"
+                    aria-label={words.removeView(view.name)}
+                    onClick={() => {
+                      onOpen();
+                      onRemove(view);
+                    }}
+                  >
+                    ×
+                  </button>
+                )}
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Part>
+  );
+}
+
+function SaveView({ onClose }: { onClose: () => void }) {
+  const [name, setName] = useState('');
+  const path = useLocation({ select: ({ href }) => href });
+  const save = useSaveView();
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    save.mutate({ name: name.trim(), path }, { onSuccess: onClose });
+  };
+  return (
+    <Dialog title={words.saveViewTitle} isOpen onClose={onClose}>
+      <form onSubmit={submit}>
+        <Field label={words.viewName} value={name} onChange={setName} autoComplete="off" required />
+        {save.error !== null && <ActionError error={save.error} />}
+        <div className="dialog-buttons">
+          <Button onPress={onClose}>{words.cancel}</Button>
+          <Button
+            kind="main"
+            type="submit"
+            isDisabled={name.trim() === ''}
+            isPending={save.isPending}
+          >
+            {words.save}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function RemoveView({ view, onClose }: { view: SavedView; onClose: () => void }) {
+  const remove = useRemoveView();
+  return (
+    <ConfirmDialog
+      title={words.removeViewTitle(view.name)}
+      action={words.removeViewAction}
+      cancel={words.cancel}
+      isOpen
+      isPending={remove.isPending}
+      onConfirm={() => remove.mutate(view.id, { onSuccess: onClose })}
+      onClose={onClose}
+    >
+      <p>{words.removeViewWhy}</p>
+      {remove.error !== null && <ActionError error={remove.error} />}
+    </ConfirmDialog>
+  );
+}

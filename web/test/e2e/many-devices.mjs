@@ -1,0 +1,128 @@
+// What is done to all devices that match, and views of the list that are kept.
+import { assertEqual, open, tabTo } from '../support/steps.mjs';
+
+const HALL = 'HALL-';
+const COUNT = 200;
+const chips = (...list) => `/devices?f=${encodeURIComponent(JSON.stringify(list))}`;
+const IN_HALL = chips(`asset_tag~startswith~${HALL}`);
+
+async function addHall({ lab }) {
+  const filter = encodeURIComponent(
+    JSON.stringify([{ name: 'asset_tag', op: 'startswith', val: HALL }]),
+  );
+  const { meta } = await lab.api('GET', `/devices?page[size]=1&filter=${filter}`);
+  for (let index = meta.total; index < COUNT; index += 1) {
+    const attributes = { serial_number: `HALLWEB${1000 + index}`, asset_tag: `${HALL}${index}` };
+    await lab.api('POST', '/devices', { data: { type: 'devices', attributes } });
+  }
+}
+
+async function selectAll({ page }, press) {
+  await page.getByText(`${COUNT} devices`, { exact: true }).waitFor();
+  await press(page.getByRole('row').nth(1), 'Space');
+  await page.getByText('1 selected').waitFor();
+  await press(page.getByRole('button', { name: `Select all that match (${COUNT} devices)` }));
+  await page.getByText(`All that match: ${COUNT} devices`).waitFor();
+}
+
+async function membersOf({ lab }, name) {
+  const { data } = await lab.api('GET', `/tags?filter[name]=${encodeURIComponent(name)}`);
+  const { meta } = await lab.api('GET', `/tags/${data[0].id}/devices?page[size]=1`);
+  return meta.total;
+}
+
+export const TASKS = {
+  'all 200 that match a filter get a tag, and lose it': async (session) => {
+    const { page } = session;
+    await addHall(session);
+    await open(session, IN_HALL);
+    await selectAll(session, async (target, key) => {
+      if (key === undefined) return target.click();
+      await target.focus();
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press(key);
+    });
+    await page.getByRole('button', { name: 'Tag or group …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Tag', { exact: true }).selectOption({ label: 'A new tag' });
+    await dialog.getByLabel('Name').fill('Hall');
+    await session.assertAccessible();
+    await dialog.getByRole('button', { name: 'Add 200 devices' }).click();
+    await page.getByText('200 devices added to Hall.').waitFor();
+    assertEqual(await membersOf(session, 'Hall'), COUNT, 'devices of the tag');
+    await page.getByRole('button', { name: 'Tag or group …' }).click();
+    await dialog.getByLabel('What to do').selectOption({ label: 'Remove from' });
+    await dialog.getByLabel('Tag', { exact: true }).selectOption({ label: 'Hall' });
+    await dialog.getByRole('button', { name: 'Remove 200 devices' }).click();
+    await page.getByText('200 devices removed from Hall.').waitFor();
+    assertEqual(await membersOf(session, 'Hall'), 0, 'devices of the tag');
+  },
+
+  'all 200 that match get a tag, by keyboard': async (session) => {
+    const { page } = session;
+    await addHall(session);
+    await open(session, IN_HALL);
+    const press = async (target, key = 'Enter') => {
+      await page.getByRole('heading', { level: 1 }).focus();
+      await tabTo(page, target);
+      if (key === 'Space') await page.keyboard.press('ArrowDown');
+      await page.keyboard.press(key);
+    };
+    await selectAll(session, press);
+    await press(page.getByRole('button', { name: 'Tag or group …' }));
+    const dialog = page.getByRole('dialog');
+    const tag = dialog.getByLabel('Tag', { exact: true });
+    await tabTo(page, tag);
+    await page.keyboard.type('A new tag');
+    await tabTo(page, dialog.getByLabel('Name'));
+    await page.keyboard.type('Hall by keyboard');
+    await page.keyboard.press('Enter');
+    await page.getByText('200 devices added to Hall by keyboard.').waitFor();
+    assertEqual(await membersOf(session, 'Hall by keyboard'), COUNT, 'devices of the tag');
+  },
+
+  'the inventory of all that match is asked for by batches': async (session) => {
+    const { page, lab } = session;
+    const query = 'filter[is_enrolled]=true&filter[platform]=macOS&page[size]=1';
+    const { meta } = await lab.api('GET', `/devices?${query}`);
+    const count = meta.total === 1 ? '1 device' : `${meta.total} devices`;
+    await open(session, chips('is_enrolled~eq~true', 'platform~eq~macOS'));
+    await page.getByText(count, { exact: true }).waitFor();
+    await page.getByRole('row').nth(1).getByRole('checkbox').check();
+    const all = page.getByRole('button', { name: `Select all that match (${count})` });
+    if (meta.total > 1) await all.click();
+    await page.getByRole('button', { name: 'Refresh the inventory' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('button', { name: `Ask ${count}` }).click();
+    await page.getByText('batches are queued.').waitFor();
+    const { data } = await lab.api('GET', '/command_batches?sort=-id&page[size]=1');
+    assertEqual(data[0].attributes.targets.eligible, meta.total, 'devices of the batch');
+    await page.getByRole('link', { name: 'Follow them' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Commands' }).waitFor();
+  },
+
+  'a view is saved, found by somebody else, and deleted': async (session) => {
+    const { page } = session;
+    await open(session, `${chips('platform~eq~macOS')}&sort=-serial_number`);
+    await page.getByText('Platform is macOS').waitFor();
+    await page.getByRole('button', { name: 'Saved views' }).click();
+    await page.getByText('No view is saved yet.').waitFor();
+    await page.getByRole('button', { name: 'Save this view …' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Macs, last first');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await open(session, '/devices');
+    await page.getByRole('button', { name: 'Saved views' }).click();
+    await session.assertAccessible();
+    await page.getByRole('link', { name: 'Macs, last first' }).click();
+    await page.getByText('Platform is macOS').waitFor();
+    await page.locator('[role="columnheader"][aria-sort="descending"]').waitFor();
+    await page.getByRole('button', { name: 'Saved views' }).click();
+    await page.getByRole('button', { name: 'Delete the view Macs, last first' }).click();
+    await page.getByRole('button', { name: 'Delete the view', exact: true }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Saved views' }).click();
+    await page.getByText('No view is saved yet.').waitFor();
+    await page.keyboard.press('Escape');
+  },
+};
