@@ -1,19 +1,23 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--program 100000] [--held 1000] [--kills 10] [--full 30] [--seconds 10] [--only TEXT] [--json FILE]
+//   [--program 100000] [--held 1000] [--kills 10] [--full 30] [--seconds 10] [--fleet 500]
+//   [--pgbouncer] [--only TEXT] [--json FILE]
+// --pgbouncer puts Debian's PgBouncer in transaction mode between the processes and the database.
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { openBenchServer } from './push/bench-server.js';
+import { type BenchServer, openBenchServer } from './push/bench-server.js';
 import { depSync } from './soak/dep/dep-sync.js';
 import { runEmbedded } from './soak/embedded/run-embedded.js';
 import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill, sharedJobs } from './soak/job-scenarios.js';
 import { largeBodies } from './soak/large-bodies.js';
 import { mutations } from './soak/mutations/mutations.js';
+import { startPgBouncer } from './soak/pgbouncer.js';
 import { databaseRestart, pushOutage, sharedWork, workerKill } from './soak/push-scenarios.js';
 import type { ScenarioResult, Size } from './soak/scenario.js';
 import { enrollStorm } from './soak/storm/enroll-storm.js';
 import type { StormWay } from './soak/storm/storm-devices.js';
+import { twoProcesses } from './soak/two-processes.js';
 import { openWorld, type World } from './soak/world.js';
 
 const { values: options } = parseArgs({
@@ -28,6 +32,8 @@ const { values: options } = parseArgs({
     full: { type: 'string', default: '30' },
     seconds: { type: 'string', default: '10' },
     held: { type: 'string', default: '1000' },
+    fleet: { type: 'string', default: '500' },
+    pgbouncer: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     json: { type: 'string' },
   },
@@ -67,8 +73,21 @@ async function runAll(world: World): Promise<ScenarioResult[]> {
   return results;
 }
 
-async function inWorld(): Promise<ScenarioResult[]> {
+/** The database server of one scenario, behind PgBouncer where that was asked for. */
+async function openSoakServer(): Promise<BenchServer> {
   const server = await openBenchServer();
+  if (!options.pgbouncer) return server;
+  const pooler = await startPgBouncer(server.url);
+  const newDatabase = async (name: string) => pooler.urlOf(await server.newDatabase(name));
+  const stop = async () => {
+    await pooler.stop();
+    await server.stop();
+  };
+  return { ...server, newDatabase, stop };
+}
+
+async function inWorld(): Promise<ScenarioResult[]> {
+  const server = await openSoakServer();
   try {
     const databaseUrl = await server.newDatabase('soak');
     const world = await openWorld({ databaseUrl, devices: Number(options.devices) });
@@ -89,7 +108,7 @@ const STORMS: readonly (readonly StormWay[])[] = [['profile'], ['profile', 'ota'
 
 /** Each storm starts with an empty database. */
 async function runStorms(): Promise<ScenarioResult[]> {
-  const server = await openBenchServer();
+  const server = await openSoakServer();
   const results: ScenarioResult[] = [];
   try {
     for (const [index, ways] of STORMS.entries()) {
@@ -108,7 +127,7 @@ const DEP = 'program';
 const LARGE_BODIES = 'large-bodies';
 
 async function runDep(): Promise<ScenarioResult> {
-  const server = await openBenchServer();
+  const server = await openSoakServer();
   try {
     process.stderr.write(`${DEP} …\n`);
     const databaseUrl = await server.newDatabase(DEP);
@@ -121,12 +140,27 @@ async function runDep(): Promise<ScenarioResult> {
 const HELD = 'heldConnections';
 
 async function runHeld(): Promise<ScenarioResult[]> {
-  const server = await openBenchServer();
+  const server = await openSoakServer();
   try {
     process.stderr.write(`${HELD} …\n`);
     const databaseUrl = await server.newDatabase('held');
     const connections = Number(options.held);
     return await heldConnections({ databaseUrl, connections, seconds: Number(options.seconds) });
+  } finally {
+    await server.stop();
+  }
+}
+
+const TWO = 'twoProcesses';
+const COMMANDS_PER_DEVICE = 20;
+
+async function runTwo(): Promise<ScenarioResult> {
+  const server = await openSoakServer();
+  try {
+    process.stderr.write(`${TWO} …\n`);
+    const databaseUrl = await server.newDatabase('two');
+    const devices = Number(options.fleet);
+    return await twoProcesses({ databaseUrl, devices, commandsPerDevice: COMMANDS_PER_DEVICE });
   } finally {
     await server.stop();
   }
@@ -145,6 +179,7 @@ async function main(): Promise<void> {
     process.stderr.write(`${LARGE_BODIES} …\n`);
     results.push(await largeBodies({ seconds: Number(options.seconds) }));
   }
+  if (TWO.includes(options.only)) results.push(await runTwo());
   if (HELD.includes(options.only)) results.push(...(await runHeld()));
   const { only, kills, full } = options;
   const embedded = { only, kills: Number(kills), fullMs: Number(full) * 1000 };

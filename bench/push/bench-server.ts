@@ -7,6 +7,8 @@ import { openServer } from '../load/database.js';
 /** A PostgreSQL with room for several databases; BENCH_DATABASE_URL names another one. */
 export interface BenchServer {
   directory: string;
+  /** Of the database that every server has. */
+  url: string;
   /** Process id of the postmaster; 0 when it runs elsewhere. */
   pid: number;
   /** An empty database of its own. Returns its URL. */
@@ -23,7 +25,13 @@ export async function openBenchServer(): Promise<BenchServer> {
     rmSync(directory, { recursive: true, force: true });
   };
   const pid = given === undefined ? await postmasterPid(server.url) : 0;
-  return { directory, pid, newDatabase: (name) => createDatabase(server.url, name), stop };
+  return {
+    directory,
+    url: server.url,
+    pid,
+    newDatabase: (name) => createDatabase(server.url, name),
+    stop,
+  };
 }
 
 async function postmasterPid(connectionString: string): Promise<number> {

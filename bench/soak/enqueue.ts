@@ -13,9 +13,9 @@ const PAUSE_MS = 100;
 const MAX_WAIT_MS = 120_000;
 const CREATED = 201;
 
-export function commandFor(deviceId: number) {
+export function commandFor(deviceId: number, requestType = 'ManagedMediaList') {
   const device = { data: { type: 'devices', id: deviceId } };
-  const attributes = { request_type: 'ManagedMediaList' };
+  const attributes = { request_type: requestType };
   return { data: { type: 'commands', attributes, relationships: { device } } };
 }
 
