@@ -128,7 +128,7 @@ export class Cluster {
       .replaceAll('10.0.0.0/24', '127.0.0.0/8')
       .replaceAll('10.0.0.', '127.0.0.')
       .replaceAll('/var/lib/postgresql/15/muster', join(home, 'data'))
-      .replaceAll('/var/lib/etcd/muster', join(home, 'etcd'))
+      .replaceAll('/var/lib/etcd/muster', join(home, 'etcd-data'))
       .replaceAll('/var/run/postgresql', join(home, 'run'));
     const path = join(home, file);
     writeFileSync(path, text);
@@ -141,7 +141,7 @@ export class Cluster {
       ...this.#account,
       cwd: this.#directory,
       stdio: ['ignore', log, log],
-      env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin`, ...env },
+      env: { ...process.env, HOME: this.#directory, PATH: `${process.env.PATH}:/usr/sbin`, ...env },
     });
     child.on('error', (error) => {
       process.stderr.write(`${program}: ${error.message}; see bench/high-availability.ts\n`);
@@ -165,20 +165,16 @@ export class Cluster {
 
   async #createDatabase(): Promise<void> {
     const connectionString = `postgresql://postgres:${PASSWORD}@127.0.0.1:5000/postgres`;
-    const client = new pg.Client({ connectionString });
+    // A new HAProxy takes each of its servers for the primary until it has checked them twice.
     await this.#until('HAProxy leads to the primary', async () => {
-      const trial = new pg.Client({ connectionString });
-      try {
-        await trial.connect();
-        return true;
-      } finally {
-        await trial.end().catch(() => undefined);
-      }
+      await runStatements(connectionString, [
+        'drop database if exists muster',
+        'drop role if exists muster',
+        `create role muster login password 'muster'`,
+        'create database muster owner muster',
+      ]);
+      return true;
     });
-    await client.connect();
-    await client.query(`create role muster login password 'muster'`);
-    await client.query('create database muster owner muster');
-    await client.end();
   }
 
   async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
@@ -196,4 +192,15 @@ function accountFor(user: string): { uid: number; gid: number } {
   if (uid !== 0) return { uid, gid };
   const id = (flag: string) => Number(execFileSync('id', [flag, user], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
+}
+
+async function runStatements(connectionString: string, texts: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    for (const text of texts) await client.query(text);
+  } finally {
+    await client.end();
+  }
 }

@@ -1,14 +1,20 @@
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { AppError } from '../errors.js';
 
-/** Of a file that is being written: it never has the name of a whole one. */
-export const PARTIAL = '.partial';
+const PARTIAL = /^(.+)\.[0-9a-f]{8}\.partial$/;
+const DAY_MS = 86_400_000;
+
+/** The name that a file will have, which is being written under this one; undefined for any other. */
+export function nameOfPartial(name: string): string | undefined {
+  return PARTIAL.exec(name)?.[1];
+}
 
 /**
- * Writes a backup as FILE.partial, which only the owner can read, and renames it once all of it is on
- * the disk. AppError conflict for a file that exists, bad_request for one that cannot be written.
- * Returns its size.
+ * Writes a backup as FILE.XXXXXXXX.partial, which only the owner can read and no other backup writes to, and
+ * gives it its name once all of it is on the disk. AppError conflict for a file that exists, bad_request for one
+ * that cannot be written. Returns its size.
  */
 export async function writeBackupFile(
   file: string,
@@ -16,14 +22,13 @@ export async function writeBackupFile(
   signal?: AbortSignal,
 ): Promise<number> {
   await refuseExisting(file);
-  const partial = `${file}${PARTIAL}`;
-  // Of a backup that was killed; its mode may be another.
-  await rm(partial, { force: true }).catch(unwritable(partial));
+  await removePartials(file, DAY_MS).catch(unwritable(file));
+  const partial = `${file}.${randomBytes(4).toString('hex')}.partial`;
   const handle = await open(partial, 'wx', 0o600).catch(unwritable(partial));
   try {
     const size = await writeAll(handle, bytes, { partial, signal });
     await handle.close();
-    await rename(partial, file).catch(unwritable(file));
+    await name(partial, file);
     await flushDirectory(dirname(resolve(file)));
     return size;
   } catch (error) {
@@ -33,13 +38,45 @@ export async function writeBackupFile(
   }
 }
 
+/** Deletes what killed processes have left of this file, from `age` milliseconds on. */
+export async function removePartials(file: string, age: number): Promise<void> {
+  const directory = dirname(resolve(file));
+  for (const name of await readdir(directory)) {
+    if (nameOfPartial(name) !== basename(file)) continue;
+    const stats = await stat(join(directory, name)).catch(() => undefined);
+    if (stats !== undefined && Date.now() - stats.mtimeMs >= age) {
+      await rm(join(directory, name), { force: true });
+    }
+  }
+}
+
+/** File systems that know no second name of a file. */
+const WITHOUT_LINKS = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
+
+/** In place of `rename`, which would replace the file of a backup that was made meanwhile. */
+async function name(partial: string, file: string): Promise<void> {
+  try {
+    await link(partial, file);
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') throw existing(file);
+    if (!WITHOUT_LINKS.has(code)) return unwritable(file)(error as Error);
+    await refuseExisting(file);
+    await rename(partial, file).catch(unwritable(file));
+  }
+  await rm(partial, { force: true });
+}
+
 async function refuseExisting(file: string): Promise<void> {
   const isThere = await stat(file).then(
     () => true,
     () => false,
   );
-  if (!isThere) return;
-  throw new AppError('conflict', 409, `${file} exists: name another file, or move this one away`);
+  if (isThere) throw existing(file);
+}
+
+function existing(file: string): AppError {
+  return new AppError('conflict', 409, `${file} exists: name another file, or move this one away`);
 }
 
 async function writeAll(

@@ -60,7 +60,7 @@ export function readBatchCommand(
       ...ofSecrets,
       ...kept.filter(({ source }) => !known.has(source?.pointer)),
       ...tokenFaults(requestType, parameters),
-      ...(isOwn && variables.size > 0 ? [NO_VARIABLES] : ofVariables),
+      ...ofVariables,
     ],
   };
 }
@@ -92,12 +92,6 @@ function kindOf({ isOwn, hasVariables }: { isOwn: boolean; hasVariables: boolean
   if (isOwn) return 'own';
   return hasVariables ? 'rendered' : 'uniform';
 }
-
-const NO_VARIABLES: ErrorDetail = {
-  detail:
-    'a command with secrets of its device has no variables: leave them out, or write $$ for a dollar',
-  source: { pointer: PARAMETERS },
-};
 
 /** A secret that Muster makes for each device, or has of it. */
 function isCompletedLater(fault: ErrorDetail): boolean {
@@ -152,15 +146,15 @@ function textFaults(text: string, { variables, pointer, isSecret }: Found): Erro
 }
 
 /** The parameters with the values of one device. Data, keys and secrets stay as they are. */
-export function renderParameters(
-  parameters: PlistDict,
+export function renderParameters<Parameters extends PlistDict | JsonObject>(
+  parameters: Parameters,
   values: ReadonlyMap<string, string>,
-): PlistDict {
+): Parameters {
   const members = Object.entries(parameters).map(([name, member]) => [
     name,
     isSecretName(name) ? member : rendered(member as PlistValue, values),
   ]);
-  return Object.fromEntries(members) as PlistDict;
+  return Object.fromEntries(members) as Parameters;
 }
 
 function rendered(value: PlistValue, values: ReadonlyMap<string, string>): PlistValue {

@@ -163,9 +163,10 @@ export class BatchExpansion {
   }
 
   /** Why it could not be queued; undefined when it was. Nothing is stored before a refusal. */
-  async #queueSecret({ trx, slice, command }: Work, { id }: SliceRowFacts) {
+  async #queueSecret({ trx, slice, command }: Work, { id, values }: SliceRowFacts) {
     const { commands, actions } = this.#deps;
-    const { requestType, parameters } = command;
+    const { requestType } = command;
+    const parameters = renderParameters(command.parameters, valuesOf(values));
     const options = optionsFor(slice, id);
     try {
       if (requestType === 'ClearPasscode') await actions.clearPasscode(trx, id, options);
@@ -275,8 +276,11 @@ function renderFor(
   decision: Eligible,
   values: Readonly<Record<string, string>> | null,
 ): Decision {
-  const known = new Map(Object.entries(values ?? {}));
-  const parameters = renderParameters(decision.parameters, known);
+  const parameters = renderParameters(decision.parameters, valuesOf(values));
   if (validateCommand(requestType, parameters).length > 0) return { refusal: 'validation_failed' };
   return { ...decision, parameters };
+}
+
+function valuesOf(values: SliceRowFacts['values']): ReadonlyMap<string, string> {
+  return values === null ? NO_VALUES : new Map(Object.entries(values));
 }

@@ -14,7 +14,7 @@ import { AppError } from '../../errors.js';
 import { Repeater } from '../../jobs/repeater.js';
 import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
-import { PARTIAL } from '../backup-file.js';
+import { removePartials } from '../backup-file.js';
 import type { BackupProgress } from '../backup-stream.js';
 import { type BackupSettings, MAKE_BACKUP, MOST_ATTEMPTS } from './backups.js';
 import { deleteOldBackups } from './kept-backups.js';
@@ -74,7 +74,10 @@ async function make(
   const directory = dirname(file);
   await mkdir(directory, { recursive: true, mode: 0o700 }).catch(unwritable(directory));
   // Whole or not, it is of a process that ended before it could say so.
-  if (isRepeated) await rm(file, { force: true });
+  if (isRepeated) {
+    await rm(file, { force: true });
+    await removePartials(file, 0);
+  }
   const progress = new ProgressWriter(db, logger, id);
   try {
     const { backupPassphrase: passphrase, backupKeep } = settings;
@@ -87,7 +90,7 @@ async function make(
     await markBackupsDeleted(db, await deleteOldBackups(directory, backupKeep));
     await removeOldBackups(db);
   } catch (error) {
-    await rm(`${file}${PARTIAL}`, { force: true });
+    await removePartials(file, 0).catch(() => undefined); // The directory may be gone.
     throw error;
   } finally {
     await progress.stop();

@@ -1,6 +1,6 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PARTIAL } from '../backup-file.js';
+import { nameOfPartial, removePartials } from '../backup-file.js';
 
 /** Files that the server has written; others in the directory are not touched. */
 const NAME = /^muster-\d{8}T\d{6}Z\.backup$/;
@@ -15,15 +15,7 @@ export async function deleteOldBackups(directory: string, keep: number): Promise
     .slice(0, Math.max(0, backups.length - keep))
     .map((name) => join(directory, name));
   for (const file of old) await rm(file, { force: true });
-  for (const name of names) {
-    if (name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length))) {
-      await deleteStale(join(directory, name));
-    }
-  }
+  const left = new Set(names.flatMap((name) => nameOfPartial(name) ?? []));
+  for (const name of left) if (NAME.test(name)) await removePartials(join(directory, name), DAY_MS);
   return old;
-}
-
-async function deleteStale(file: string): Promise<void> {
-  const stats = await stat(file).catch(() => undefined);
-  if (stats !== undefined && Date.now() - stats.mtimeMs > DAY_MS) await rm(file, { force: true });
 }

@@ -56,8 +56,9 @@ function one({ parameter: { one: type, name } }: Channel): string {
  * channel sees the commands of the other.
  *
  * A device begins with Idle; its further messages report commands. A command answered NotNow is offered
- * again at an Idle, and a command of the last priority is only sent once there is no such command. With
- * the command come the facts of the device, for the check that it can still take it.
+ * again at an Idle, and a command of the last priority is only sent once there is no such command. The
+ * commands of a cancelled batch become final some thousands at a time: none is sent meanwhile. With the
+ * command come the facts of the device, for the check that it can still take it.
  */
 function exchangeSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
   return `
@@ -102,6 +103,8 @@ with sender as (
         select from commands w where ${isOwn('w')} and w.is_pending and w.status = 'NotNow'))
       and (c.after is null or c.after <= now())
       and (c.expires_at is null or c.expires_at > now())
+      and (c.command_batch_id is null or not exists (
+        select from command_batches b where b.id = c.command_batch_id and b.state = 'cancelled'))
     order by c.priority desc, c.id
     limit 1
     for update of c skip locked

@@ -112,7 +112,7 @@ describe('a backup whose process is stopped in the middle of it', () => {
     expect(readdirSync(directory)).toEqual([]);
     expect(await rows()).toMatchObject([{ state: 'running' }]);
     // As of a process that was killed.
-    writeFileSync(`${file}.partial`, 'half of it');
+    writeFileSync(`${file}.0123abcd.partial`, 'half of it');
     await run(id);
     expect(await rows()).toMatchObject([{ state: 'finished' }]);
     expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([file]);
@@ -123,7 +123,7 @@ describe('a backup whose process is stopped in the middle of it', () => {
 describe('a part of a backup that a killed process has left', () => {
   it('is deleted after a day, even if a process still writes it', async () => {
     mkdirSync(directory);
-    const [old, recent] = [5, 6].map((day) => `muster-2026110${day}T030000Z.backup.partial`);
+    const [old, recent] = [5, 6].map((day) => `muster-2026110${day}T030000Z.backup.0123abcd.partial`);
     for (const [name, hours] of [[old, 25] as const, [recent, 1] as const]) {
       const partial = join(directory, String(name));
       writeFileSync(partial, '');
