@@ -22,7 +22,7 @@ const TYPES: CommandType[] = ACTION_NAMES.map((name) => ({
 }));
 
 const namesFor = (role: string, isLost = false) =>
-  offersOf(TYPES, { role, isLost }).map(({ name }) => name);
+  offersOf(TYPES, { role, isLost, hasUnlockToken: true }).map(({ name }) => name);
 
 describe('the actions of a device', () => {
   it('are requests that Apple has', () => {
@@ -42,9 +42,20 @@ describe('the actions of a device', () => {
   });
 
   it('name the reason where the device cannot take them', () => {
-    const offers = offersOf(TYPES, { role: 'admin', isLost: false });
+    const offers = offersOf(TYPES, { role: 'admin', isLost: false, hasUnlockToken: false });
     expect(offers.find(({ name }) => name === 'ClearPasscode')?.reason).toEqual(REASON);
     expect(offers.find(({ name }) => name === 'DeviceLock')?.reason).toBeUndefined();
+  });
+
+  it('clear the passcode only with an unlock token', () => {
+    const types = TYPES.map((type) => ({ ...type, eligible: true, reasons: [] }));
+    const reasonWith = (hasUnlockToken: boolean | undefined) =>
+      offersOf(types, { role: 'admin', isLost: false, hasUnlockToken }).find(
+        ({ name }) => name === 'ClearPasscode',
+      )?.reason?.code;
+    expect(reasonWith(false)).toBe('no_unlock_token');
+    expect(reasonWith(true)).toBeUndefined();
+    expect(reasonWith(undefined)).toBeUndefined();
   });
 
   it('send what was filled in, and nothing else', () => {

@@ -31,12 +31,14 @@ const REASONS: Record<string, string> = {
   not_supervised: 'Only for supervised devices.',
   forbidden_by_enrollment: 'The enrollment of this device does not allow it.',
   device_unenrolled: 'The device is not enrolled.',
+  no_unlock_token: 'The device has sent no unlock token in this enrollment.',
 };
 
 const commands = (count: number) => (count === 1 ? '1 command' : `${count} commands`);
 
 export const deviceText = {
   page: 'Device',
+  back: 'Back to devices',
   gone: 'This device does not exist',
   goneWhy: 'It was deleted, or the address is wrong.',
   toDevices: 'Show all devices',

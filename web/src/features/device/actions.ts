@@ -37,15 +37,26 @@ interface Asker {
   /** Of the person who is signed in. */
   role: string | undefined;
   isLost: boolean;
+  /** Whether the server has the token that clears the passcode; undefined: not read yet. */
+  hasUnlockToken: boolean | undefined;
 }
 
+const NO_UNLOCK_TOKEN: Reason = {
+  code: 'no_unlock_token',
+  detail: 'the device has escrowed no unlock token in its present enrollment',
+};
+
 /** What the role may send, in the order of the buttons. Lost Mode is either on or off. */
-export function offersOf(types: readonly CommandType[], { role, isLost }: Asker): Offer[] {
+export function offersOf(types: readonly CommandType[], asker: Asker): Offer[] {
+  const { role, isLost, hasUnlockToken } = asker;
   return ACTION_NAMES.flatMap((name) => {
     const type = types.find(({ request_type: requestType }) => requestType === name);
     if (type === undefined || !isAllowed(role, type.role)) return [];
     if (name === (isLost ? 'EnableLostMode' : 'DisableLostMode')) return [];
-    const [reason] = type.eligible === false ? (type.reasons as Reason[]) : [];
+    const reasons = type.eligible === false ? (type.reasons as Reason[]) : [];
+    // Eligibility is of the platform and the enrollment: the token is read by itself.
+    const lacksToken = name === 'ClearPasscode' && hasUnlockToken === false;
+    const [reason] = lacksToken ? [...reasons, NO_UNLOCK_TOKEN] : reasons;
     return [{ name, isDestructive: type.is_destructive ?? true, reason }];
   });
 }

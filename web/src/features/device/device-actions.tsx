@@ -7,7 +7,7 @@ import { Button } from '../../ui/button';
 import { ActionDialog } from './action-dialog';
 import { ActionMenu } from './action-menu';
 import { actionRequest, type Offer, offersOf } from './actions';
-import { actionTypesQuery, type Device, type Sending } from './queries';
+import { actionTypesQuery, type Device, type Sending, unlockTokenQuery } from './queries';
 
 const words = deviceText.actions;
 
@@ -23,7 +23,12 @@ export function DeviceActions({ device, sending }: Props) {
   const { data: me } = useQuery(meQuery);
   const types = useQuery(actionTypesQuery(id));
   const [chosen, setChosen] = useState<Offer>();
-  const asker = { role: me?.role, isLost: device.is_mdm_lost_mode_enabled === true };
+  const unlock = useQuery({ ...unlockTokenQuery(id), enabled: may('listSecretsOfDevice') });
+  const asker = {
+    role: me?.role,
+    isLost: device.is_mdm_lost_mode_enabled === true,
+    hasUnlockToken: unlock.data,
+  };
   const offers = offersOf(types.data ?? [], asker);
   const choose = (offer: Offer) => {
     sending.reset();

@@ -78,6 +78,25 @@ export function actionTypesQuery(id: number) {
   });
 }
 
+const UNLOCK_TOKEN = [
+  JSON.stringify({ name: 'kind', op: 'eq', val: 'unlock_token' }),
+  JSON.stringify({ name: 'is_current', op: 'eq', val: true }),
+];
+
+/** Whether the server has the token that clears the passcode of the device. */
+export function unlockTokenQuery(id: number) {
+  return queryOptions({
+    ...LIVE,
+    queryKey: ['device', id, 'unlock_token'],
+    queryFn: async ({ signal }) => {
+      const query = { page: { size: 1 }, 'filter[]': UNLOCK_TOKEN };
+      const params = { path: { id }, query };
+      const { data } = await call(() => client.GET('/devices/{id}/secrets', { params, signal }));
+      return (data ?? []).length > 0;
+    },
+  });
+}
+
 /** The lists below `/devices/{id}/`, and what they hold. */
 export interface Lists {
   commands: Schemas['commands_resource'];
