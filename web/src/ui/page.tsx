@@ -3,6 +3,8 @@ import './page.css';
 
 interface Props {
   title: string;
+  /** Leads to the list that the page belongs to. */
+  back?: ReactNode;
   aside?: ReactNode;
   about?: ReactNode;
   children: ReactNode;
@@ -11,7 +13,7 @@ interface Props {
 }
 
 /** Heading, what to do beside it, content. Focus goes to the heading after navigation. */
-export function Page({ title, aside, about, children, fill = false }: Props) {
+export function Page({ title, back, aside, about, children, fill = false }: Props) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Muster`;
@@ -19,6 +21,7 @@ export function Page({ title, aside, about, children, fill = false }: Props) {
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
     <main className="page" data-fill={fill || undefined}>
+      {back !== undefined && <p className="page-back">{back}</p>}
       <header className="page-head">
         <div className="page-title">
           <h1 ref={heading} tabIndex={-1} title={title}>

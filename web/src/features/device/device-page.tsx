@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { Link, useLocation, useParams, useSearch } from '@tanstack/react-router';
 import { isApiError } from '../../api/errors';
 import { Part } from '../../api/part';
 import { deviceText as words } from '../../text/device';
@@ -34,6 +34,7 @@ function OneDevice({ id }: { id: number }) {
   return (
     <Page
       title={device === undefined ? words.page : nameOf(device)}
+      back={<BackToDevices />}
       aside={device !== undefined && <DeviceActions device={device} sending={sending} />}
       about={device !== undefined && <HealthStatus health={device.health} />}
     >
@@ -59,9 +60,20 @@ function OneDevice({ id }: { id: number }) {
   );
 }
 
+/** The list as it was left: its filter, its order and its columns. */
+function BackToDevices() {
+  const search = useLocation({ select: ({ state }) => state.devices });
+  return (
+    <Link to="/devices" search={search ?? {}}>
+      <span aria-hidden="true">‹ </span>
+      {words.back}
+    </Link>
+  );
+}
+
 function NoDevice() {
   return (
-    <Page title={words.page}>
+    <Page title={words.page} back={<BackToDevices />}>
       <Empty title={words.gone}>
         <p>{words.goneWhy}</p>
         <Link to="/devices" className="button">

@@ -83,7 +83,13 @@ export function DevicesPage() {
           rows={rows}
           total={total}
           nameOf={nameOf}
-          onOpen={(row) => void navigate({ to: '/devices/$id', params: { id: String(row.id) } })}
+          onOpen={({ id }) =>
+            void navigate({
+              to: '/devices/$id',
+              params: { id: String(id) },
+              state: { devices: search },
+            })
+          }
           onEnd={onEnd}
           sort={search.sort}
           onSort={(column) => change({ sort: nextSort(column, search.sort) })}

@@ -1,0 +1,8 @@
+import type { DevicesSearch } from '../features/devices/search';
+
+declare module '@tanstack/react-router' {
+  interface HistoryState {
+    /** The list of devices from which the page of a device was opened. */
+    devices?: DevicesSearch;
+  }
+}
