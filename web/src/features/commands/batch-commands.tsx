@@ -75,7 +75,7 @@ export function BatchCommands({ id, counts, isLive }: Props) {
   const shown = statuses.filter((name) => (counts?.[name] ?? 0) > 0 || name === status);
   return (
     <Section title={words.commands}>
-      <Tabs label={words.statusFilter}>
+      <Tabs label={words.statusFilter} current={status ?? ''}>
         <Tab status={undefined} label={words.all} count={total} />
         {shown.map((name) => (
           <Tab

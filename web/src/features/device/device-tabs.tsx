@@ -44,13 +44,14 @@ export function DeviceTabs({ device, marks, tab }: Props) {
   const List = tab === 'facts' ? undefined : LISTS[tab];
   return (
     <>
-      <Tabs label={words.tabs}>
+      <Tabs label={words.tabs} current={tab}>
         {TABS.filter((name) => isShown[name] !== false).map((name) => (
           <Link
             key={name}
             to="/devices/$id"
             params={{ id: String(device.id) }}
             search={name === 'facts' ? {} : { tab: name }}
+            state={true}
             className="tab"
             activeOptions={{ exact: true, explicitUndefined: true }}
             resetScroll={false}
