@@ -4,6 +4,7 @@ const devices = (count: number) =>
   count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
 
 export const groupsText = {
+  curl: 'What this form sends. TOKEN is a shell variable with your API token.',
   title: 'Tags and groups',
   parts: 'Tags and groups',
   groups: 'Device groups',

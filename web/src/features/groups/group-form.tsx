@@ -7,6 +7,7 @@ import { Button } from '../../ui/button';
 import { Field } from '../../ui/field';
 import { LeaveDialog } from '../../ui/leave-dialog';
 import { Section } from '../../ui/page';
+import { GroupCurl } from './group-curl';
 import { type Kind, KindChoice } from './kind-choice';
 import { LiveCount } from './live-count';
 import { type Group, useSaveGroup } from './queries';
@@ -36,15 +37,15 @@ export function GroupForm({ group, onSaved }: Props) {
       setDirty(true);
     };
   const isWhole = name.trim() !== '' && (kind === 'static' || rule !== undefined);
+  const values = {
+    name: name.trim(),
+    description: description.trim() === '' ? null : description.trim(),
+    ...(group === undefined && { kind }),
+    ...(rule !== undefined && { rule }),
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!isWhole) return;
-    const values = {
-      name: name.trim(),
-      description: description.trim() === '' ? null : description.trim(),
-      ...(group === undefined && { kind }),
-      ...(rule !== undefined && { rule }),
-    };
     const onSuccess = (id: number) => {
       setDirty(false);
       onSaved(id);
@@ -105,6 +106,7 @@ export function GroupForm({ group, onSaved }: Props) {
         ) : (
           <ReadOnly />
         )}
+        {canSave && isWhole && <GroupCurl id={group?.id} values={values} />}
       </div>
       <LeaveDialog isDirty={isDirty} words={words} />
     </form>

@@ -2,12 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { Part } from '../../api/part';
 import { useMay } from '../../api/rights';
+import { text } from '../../text/en';
 import { groupsText as words } from '../../text/groups';
+import { AsCurl } from '../../ui/as-curl';
 import { Page } from '../../ui/page';
 import { DeleteGroup } from './delete-group';
 import { GroupForm } from './group-form';
 import { GroupMembers } from './group-members';
-import { groupQuery } from './queries';
+import { groupPath, groupQuery } from './queries';
 import './groups.css';
 
 export function GroupPage() {
@@ -29,6 +31,7 @@ export function GroupPage() {
           </>
         )}
       </Part>
+      <AsCurl words={text.curl} requests={[{ path: groupPath(Number(id)) }]} />
     </Page>
   );
 }

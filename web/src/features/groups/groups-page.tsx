@@ -48,6 +48,7 @@ export function GroupsPage() {
   const canCreate = useMay()('createDeviceGroup');
   return (
     <GroupsFrame
+      part="groups"
       aside={
         canCreate && (
           <Link to="/groups/new" className="button" data-kind="main">

@@ -2,6 +2,7 @@ import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query
 import { asNew } from '../../api/as-new';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
+import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../api/rows';
 import type { ApiRule } from './rule';
@@ -12,13 +13,18 @@ export type Group = RowOf<Schemas['device_groups_resource']>;
 /** As many as one page of the API holds. */
 const MOST_SHOWN = 1_000;
 const PAGE = { page: { size: MOST_SHOWN }, sort: ['name'] };
+const TAGS = { ...PAGE, fields: { tags: 'name,color,devices_count' } };
+const GROUPS = {
+  ...PAGE,
+  fields: { device_groups: 'name,kind,description,evaluated_at,devices_count' },
+};
+export const LIST_PATHS = { tags: pathOf('/tags', TAGS), groups: pathOf('/device_groups', GROUPS) };
 
 export const tagsQuery = queryOptions({
   ...LIVE,
   queryKey: ['tags', 'list'],
   queryFn: async () => {
-    const query = { ...PAGE, fields: { tags: 'name,color,devices_count' } };
-    const document = await call(() => client.GET('/tags', { params: { query } }));
+    const document = await call(() => client.GET('/tags', { params: { query: TAGS } }));
     return { rows: rowsOf(document), total: document.meta.total ?? 0 };
   },
 });
@@ -27,23 +33,28 @@ export const groupsQuery = queryOptions({
   ...LIVE,
   queryKey: ['device_groups', 'list'],
   queryFn: async () => {
-    const fields = { device_groups: 'name,kind,description,evaluated_at,devices_count' };
-    const document = await call(() =>
-      client.GET('/device_groups', { params: { query: { ...PAGE, fields } } }),
-    );
+    const document = await call(() => client.GET('/device_groups', { params: { query: GROUPS } }));
     return { rows: rowsOf(document), total: document.meta.total ?? 0 };
   },
 });
 
-const GROUP_FIELDS =
-  'name,kind,description,rule,evaluated_at,evaluated_devices,created_at,devices_count';
+const GROUP = {
+  fields: {
+    device_groups:
+      'name,kind,description,rule,evaluated_at,evaluated_devices,created_at,devices_count',
+  },
+};
+
+export function groupPath(id: number): string {
+  return pathOf(`/device_groups/${id}`, GROUP);
+}
 
 export function groupQuery(id: number) {
   return queryOptions({
     ...LIVE,
     queryKey: ['device_groups', id],
     queryFn: async () => {
-      const params = { path: { id }, query: { fields: { device_groups: GROUP_FIELDS } } };
+      const params = { path: { id }, query: GROUP };
       const document = await call(() => client.GET('/device_groups/{id}', { params }));
       return rowOf(document.data as Schemas['device_groups_resource']);
     },

@@ -71,6 +71,7 @@ export function TagsPage() {
   const canWrite = may('updateTag');
   return (
     <GroupsFrame
+      part="tags"
       aside={
         may('createTag') && (
           <Button kind="main" onPress={() => setOpen({ form: undefined })}>

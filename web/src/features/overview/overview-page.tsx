@@ -3,13 +3,23 @@ import { Link } from '@tanstack/react-router';
 import { Part } from '../../api/part';
 import { text } from '../../text/en';
 import { overviewText as words } from '../../text/overview';
+import { AsCurl } from '../../ui/as-curl';
 import { Empty } from '../../ui/notice';
 import { Page, Section } from '../../ui/page';
 import { Credentials } from './credentials';
 import { FacetBars } from './facet-bars';
 import { Findings, HealthFigures } from './health';
-import { credentialsQuery, FACETS, facetsQuery, healthQuery, runningBatchesQuery } from './queries';
+import {
+  credentialsQuery,
+  FACETS,
+  facetsQuery,
+  healthQuery,
+  OVERVIEW_PATHS,
+  runningBatchesQuery,
+} from './queries';
 import { SetUpNotice } from './set-up-notice';
+
+const PARTS = ['health', 'credentials', 'batches', 'platform'] as const;
 
 export function OverviewPage() {
   const facets = useQuery(facetsQuery);
@@ -74,6 +84,10 @@ export function OverviewPage() {
           </Section>
         ))}
       </div>
+      <AsCurl
+        words={text.curl}
+        requests={PARTS.map((part) => ({ label: words[part], path: OVERVIEW_PATHS[part] }))}
+      />
     </Page>
   );
 }

@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { call, client } from '../../api/client';
+import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { rowsOf } from '../../api/rows';
 
@@ -11,12 +12,17 @@ export const healthQuery = queryOptions({
   queryFn: async () => (await call(() => client.GET('/health_summary'))).data.attributes,
 });
 
+const FACETS_QUERY = {
+  by: [...FACETS],
+  'filter[]': ['{"name":"is_enrolled","op":"eq","val":true}'],
+};
+
 export const facetsQuery = queryOptions({
   ...LIVE,
   queryKey: ['devices', 'facets', FACETS],
   queryFn: async () => {
-    const query = { by: [...FACETS], 'filter[]': ['{"name":"is_enrolled","op":"eq","val":true}'] };
-    return (await call(() => client.GET('/devices/facets', { params: { query } }))).meta;
+    const params = { query: FACETS_QUERY };
+    return (await call(() => client.GET('/devices/facets', { params }))).meta;
   },
 });
 
@@ -25,15 +31,25 @@ export const credentialsQuery = queryOptions({
   queryFn: async () => (await call(() => client.GET('/credentials'))).data.attributes,
 });
 
+const RUNNING = {
+  page: { size: 10 },
+  sort: ['-id'],
+  'filter[]': ['{"name":"state","op":"in","val":["expanding","running"]}'],
+};
+
 export const runningBatchesQuery = queryOptions({
   ...LIVE,
   queryKey: ['command_batches', 'running'],
   queryFn: async () => {
-    const query = {
-      page: { size: 10 },
-      sort: ['-id'],
-      'filter[]': ['{"name":"state","op":"in","val":["expanding","running"]}'],
-    };
-    return rowsOf(await call(() => client.GET('/command_batches', { params: { query } })));
+    const params = { query: RUNNING };
+    return rowsOf(await call(() => client.GET('/command_batches', { params })));
   },
 });
+
+/** What the page asks, each with the name of its part. */
+export const OVERVIEW_PATHS = {
+  health: pathOf('/health_summary'),
+  credentials: pathOf('/credentials'),
+  batches: pathOf('/command_batches', RUNNING),
+  platform: pathOf('/devices/facets', FACETS_QUERY),
+};

@@ -3,6 +3,7 @@ import { asNew } from '../../api/as-new';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
 import { uploadFile } from '../../api/files';
+import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../api/rows';
 
@@ -10,14 +11,14 @@ export type SigningRequest = RowOf<Schemas['certificate_signing_requests_resourc
 
 const PUSH = '{"name":"purpose","op":"eq","val":"mdm.pushcert"}';
 
+const PUSH_REQUEST = { page: { size: 1 }, sort: ['-id'], 'filter[]': [PUSH] };
+
 /** The newest request for a push certificate; null where there is none. */
 export const pushRequestQuery = queryOptions({
   queryKey: ['certificate_signing_requests', 'push'],
   queryFn: async (): Promise<SigningRequest | null> => {
-    const query = { page: { size: 1 }, sort: ['-id'], 'filter[]': [PUSH] };
-    const document = await call(() =>
-      client.GET('/certificate_signing_requests', { params: { query } }),
-    );
+    const params = { query: PUSH_REQUEST };
+    const document = await call(() => client.GET('/certificate_signing_requests', { params }));
     return rowsOf(document)[0] ?? null;
   },
 });
@@ -78,12 +79,13 @@ export function useStoreVendor() {
   });
 }
 
+const LINKS = { page: { size: 100 }, sort: ['-id'] };
+
 export const linksQuery = queryOptions({
   ...LIVE,
   queryKey: ['enrollment_links'],
   queryFn: async () => {
-    const query = { page: { size: 100 }, sort: ['-id'] };
-    return rowsOf(await call(() => client.GET('/enrollment_links', { params: { query } })));
+    return rowsOf(await call(() => client.GET('/enrollment_links', { params: { query: LINKS } })));
   },
 });
 
@@ -106,12 +108,14 @@ export function useMakeLink() {
   });
 }
 
+const ACCOUNTS = { page: { size: 1 }, fields: { dep_accounts: 'server_name' } };
+
 export const depAccountsQuery = queryOptions({
   ...LIVE,
   queryKey: ['dep_accounts', 'count'],
   queryFn: async () => {
-    const query = { page: { size: 1 }, fields: { dep_accounts: 'server_name' } };
-    return (await call(() => client.GET('/dep/accounts', { params: { query } }))).meta.total ?? 0;
+    const params = { query: ACCOUNTS };
+    return (await call(() => client.GET('/dep/accounts', { params }))).meta.total ?? 0;
   },
 });
 
@@ -128,15 +132,36 @@ export function useUploadToken() {
   });
 }
 
+const ENROLLED = {
+  page: { size: 1 },
+  fields: { devices: 'device_name' },
+  'filter[]': ['{"name":"is_enrolled","op":"eq","val":true}'],
+};
+
 export const enrolledQuery = queryOptions({
   ...LIVE,
   queryKey: ['devices', 'enrolled'],
   queryFn: async () => {
-    const query = {
-      page: { size: 1 },
-      fields: { devices: 'device_name' },
-      'filter[]': ['{"name":"is_enrolled","op":"eq","val":true}'],
-    };
-    return (await call(() => client.GET('/devices', { params: { query } }))).meta.total ?? 0;
+    const params = { query: ENROLLED };
+    return (await call(() => client.GET('/devices', { params }))).meta.total ?? 0;
   },
 });
+
+/** What each step asks, with the operation that one must be allowed to call. */
+export const SET_UP_REQUESTS = [
+  { step: 'address', operation: 'examineServer', path: pathOf('/doctor') },
+  { step: 'push', operation: 'getCredentials', path: pathOf('/credentials') },
+  {
+    step: 'push',
+    operation: 'createPushCertificate',
+    path: pathOf('/certificate_signing_requests', PUSH_REQUEST),
+  },
+  { step: 'policy', operation: 'listEnrollmentLinks', path: pathOf('/enrollment_links', LINKS) },
+  {
+    step: 'organization',
+    operation: 'getOrganization',
+    path: pathOf('/configuration/organization'),
+  },
+  { step: 'dep', operation: 'listDepAccounts', path: pathOf('/dep/accounts', ACCOUNTS) },
+  { step: 'lab', operation: 'listDevices', path: pathOf('/devices', ENROLLED) },
+] as const;

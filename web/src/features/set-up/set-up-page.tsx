@@ -1,7 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Part } from '../../api/part';
+import { useMay } from '../../api/rights';
 import { credentialsQuery } from '../../api/server';
+import { text } from '../../text/en';
 import { setUpText as words } from '../../text/set-up';
+import { AsCurl } from '../../ui/as-curl';
 import { Page } from '../../ui/page';
 import { AddressStep } from './address-step';
 import { DepStep } from './dep-step';
@@ -9,10 +12,13 @@ import { LabStep } from './lab-step';
 import { OrganizationStep } from './organization-step';
 import { PolicyStep } from './policy-step';
 import { PushStep } from './push-step';
+import { SET_UP_REQUESTS } from './queries';
 import './set-up.css';
 
 export function SetUpPage() {
   const credentials = useQuery(credentialsQuery);
+  const may = useMay();
+  const requests = SET_UP_REQUESTS.filter(({ operation }) => may(operation));
   return (
     <Page title={words.title}>
       <p className="soft set-up-text">{words.about}</p>
@@ -32,6 +38,10 @@ export function SetUpPage() {
           );
         }}
       </Part>
+      <AsCurl
+        words={text.curl}
+        requests={requests.map(({ step, path }) => ({ label: words[step].title, path }))}
+      />
     </Page>
   );
 }

@@ -1,6 +1,9 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { text } from '../../text/en';
 import { settingsText as words } from '../../text/settings';
+import { AsCurl } from '../../ui/as-curl';
+import type { CurlRequest } from '../../ui/curl';
 import { Page } from '../../ui/page';
 import { NeedsRole } from './needs-role';
 import './settings.css';
@@ -22,11 +25,19 @@ interface Props {
   aside?: ReactNode;
   /** What one must be allowed to call to see the section, and the role that it takes. */
   needs?: { operation: string; least: string };
+  /** What the section asks the API. */
+  requests: readonly (CurlRequest & { label?: string })[];
   children: ReactNode;
 }
 
 /** A section of the settings beside the list of all. */
-export function SettingsFrame({ section, about, aside, needs, children }: Props) {
+export function SettingsFrame({ section, about, aside, needs, requests, children }: Props) {
+  const content = (
+    <>
+      {children}
+      {requests.length > 0 && <AsCurl words={text.curl} requests={requests} />}
+    </>
+  );
   return (
     <Page title={words.sections[section]} aside={aside}>
       <div className="settings">
@@ -39,7 +50,7 @@ export function SettingsFrame({ section, about, aside, needs, children }: Props)
         </nav>
         <div className="settings-content">
           {about !== undefined && <p className="soft">{about}</p>}
-          {needs === undefined ? children : <NeedsRole {...needs}>{children}</NeedsRole>}
+          {needs === undefined ? content : <NeedsRole {...needs}>{content}</NeedsRole>}
         </div>
       </div>
     </Page>

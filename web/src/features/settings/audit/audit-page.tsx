@@ -11,7 +11,7 @@ import { PlainTable } from '../../../ui/plain-table';
 import { SettingsFrame } from '../settings-frame';
 import { AuditFilterForm } from './audit-filter';
 import { AUDIT_COLUMNS } from './columns';
-import { auditQuery } from './queries';
+import { auditPath, auditQuery } from './queries';
 
 const words = settingsText.audit;
 const NEEDS = { operation: 'listAuditEvents', least: 'admin' };
@@ -26,7 +26,12 @@ export function AuditPage() {
   const events = useInfiniteQuery({ ...auditQuery(search), ...live, enabled: isAllowed });
   const rows = events.data?.pages.flatMap((page) => page.rows) ?? [];
   return (
-    <SettingsFrame section="audit" about={words.about} needs={NEEDS}>
+    <SettingsFrame
+      section="audit"
+      about={words.about}
+      needs={NEEDS}
+      requests={[{ path: auditPath(search) }]}
+    >
       <AuditFilterForm
         filter={search}
         onChange={(filter) => void navigate({ search: filter, replace: true })}

@@ -2,6 +2,7 @@ import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
 import { cursorOf } from '../../../api/pages';
+import { pathOf } from '../../../api/path-of';
 import { type RowOf, rowsOf } from '../../../api/rows';
 
 export type AuditEvent = RowOf<Schemas['audit_events_resource']>;
@@ -13,6 +14,14 @@ export interface AuditFilter {
 
 const PAGE_SIZE = 50;
 
+function parametersOf(filter: AuditFilter) {
+  return { sort: ['-id'], 'filter[]': rulesOf(filter) };
+}
+
+export function auditPath(filter: AuditFilter): string {
+  return pathOf('/audit_events', parametersOf(filter));
+}
+
 /** The newest first. */
 export function auditQuery(filter: AuditFilter) {
   return infiniteQueryOptions({
@@ -20,11 +29,8 @@ export function auditQuery(filter: AuditFilter) {
     initialPageParam: '',
     placeholderData: keepPreviousData,
     queryFn: async ({ pageParam, signal }) => {
-      const query = {
-        page: { size: PAGE_SIZE, after: pageParam },
-        sort: ['-id'],
-        'filter[]': rulesOf(filter),
-      };
+      const page = { size: PAGE_SIZE, after: pageParam };
+      const query = { ...parametersOf(filter), page };
       const document = await call(() => client.GET('/audit_events', { params: { query }, signal }));
       return { rows: rowsOf(document), next: cursorOf(document.links.next) };
     },

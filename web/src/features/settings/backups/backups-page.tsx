@@ -10,7 +10,7 @@ import { PlainTable } from '../../../ui/plain-table';
 import { Time } from '../../../ui/time';
 import { SettingsFrame } from '../settings-frame';
 import { BACKUP_COLUMNS } from './columns';
-import { backupsQuery, useMakeBackup } from './queries';
+import { BACKUPS_PATH, backupsQuery, useMakeBackup } from './queries';
 
 const words = settingsText.backups;
 const NEEDS = { operation: 'listBackups', least: 'admin' };
@@ -28,6 +28,10 @@ export function BackupsPage() {
       section="backups"
       about={words.about}
       needs={NEEDS}
+      requests={[
+        { label: words.table, path: BACKUPS_PATH },
+        { label: words.make, path: '/api/v1/backups', method: 'POST' },
+      ]}
       aside={
         may('makeBackup') && (
           <Button kind="main" isPending={make.isPending} onPress={() => make.mutate()}>

@@ -1,17 +1,20 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowsOf } from '../../../api/rows';
 
 export type Backup = RowOf<Schemas['backups_resource']>;
 
+const LIST = { page: { size: 100 }, sort: ['-id'] };
+export const BACKUPS_PATH = pathOf('/backups', LIST);
+
 export const backupsQuery = queryOptions({
   ...LIVE,
   queryKey: ['backups'],
   queryFn: async () => {
-    const query = { page: { size: 100 }, sort: ['-id'] };
-    return rowsOf(await call(() => client.GET('/backups', { params: { query } })));
+    return rowsOf(await call(() => client.GET('/backups', { params: { query: LIST } })));
   },
 });
 

@@ -8,17 +8,23 @@ import { Section } from '../../../ui/page';
 import { SettingsFrame } from '../settings-frame';
 import { CredentialTable } from './credential-table';
 import { DepAccounts } from './dep-accounts';
-import { depAccountsQuery, scepQuery } from './queries';
+import { DEP_ACCOUNTS_PATH, depAccountsQuery, scepQuery } from './queries';
 import { Scep } from './scep';
 
 const words = settingsText.certificates;
+
+const REQUESTS = [
+  { label: settingsText.sections.certificates, path: '/api/v1/credentials' },
+  { label: words.dep, path: DEP_ACCOUNTS_PATH },
+  { label: words.scep, path: '/api/v1/configuration/scep' },
+];
 
 export function CertificatesPage() {
   const credentials = useQuery(credentialsQuery);
   const accounts = useQuery(depAccountsQuery);
   const scep = useQuery(scepQuery);
   return (
-    <SettingsFrame section="certificates" about={words.about}>
+    <SettingsFrame section="certificates" about={words.about} requests={REQUESTS}>
       <Part query={credentials} lines={8}>
         {(data) => (
           <>

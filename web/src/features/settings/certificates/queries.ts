@@ -1,5 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { call, client } from '../../../api/client';
+import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { rowsOf } from '../../../api/rows';
 
@@ -11,11 +12,13 @@ export const scepQuery = queryOptions({
 const FIELDS =
   'server_name,org_name,status,status_advice,access_token_expiry,sync_finished_at,is_lab';
 
+const ACCOUNTS = { page: { size: 100 }, sort: ['id'], fields: { dep_accounts: FIELDS } };
+export const DEP_ACCOUNTS_PATH = pathOf('/dep/accounts', ACCOUNTS);
+
 export const depAccountsQuery = queryOptions({
   ...LIVE,
   queryKey: ['dep_accounts', 'list'],
   queryFn: async () => {
-    const query = { page: { size: 100 }, sort: ['id'], fields: { dep_accounts: FIELDS } };
-    return rowsOf(await call(() => client.GET('/dep/accounts', { params: { query } })));
+    return rowsOf(await call(() => client.GET('/dep/accounts', { params: { query: ACCOUNTS } })));
   },
 });

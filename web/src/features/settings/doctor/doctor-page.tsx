@@ -22,6 +22,7 @@ export function DoctorPage() {
       section="doctor"
       about={words.about}
       needs={NEEDS}
+      requests={[{ path: '/api/v1/doctor' }]}
       aside={
         mayExamine && (
           <Button isPending={doctor.isFetching} onPress={() => void doctor.refetch()}>

@@ -9,14 +9,15 @@ import { Empty } from '../../../ui/notice';
 import { Tabs } from '../../../ui/tabs';
 import { SettingsFrame } from '../settings-frame';
 import { JobTable } from './job-table';
-import { JOB_STATUSES, jobsQuery, useRetry } from './queries';
+import { JOB_STATUSES, jobsPath, jobsQuery, useRetry } from './queries';
 
 const words = settingsText.jobs;
 
 export function JobsPage() {
   const { status } = useSearch({ from: '/settings/jobs' });
   const isKnown = (JOB_STATUSES as readonly (string | undefined)[]).includes(status);
-  const jobs = useQuery(jobsQuery(isKnown ? status : undefined));
+  const shown = isKnown ? status : undefined;
+  const jobs = useQuery(jobsQuery(shown));
   const retry = useRetry();
   const canRetry = useMay()('retryJob');
   const dead = jobs.data?.rows.filter((job) => job.status === 'dead') ?? [];
@@ -24,6 +25,7 @@ export function JobsPage() {
     <SettingsFrame
       section="jobs"
       about={words.about}
+      requests={[{ path: jobsPath(shown) }]}
       aside={
         canRetry &&
         dead.length > 0 && (
@@ -33,7 +35,7 @@ export function JobsPage() {
         )
       }
     >
-      <Tabs label={words.filter}>
+      <Tabs label={words.filter} current={status ?? ''}>
         <Link
           to="/settings/jobs"
           search={{}}

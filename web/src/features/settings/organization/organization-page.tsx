@@ -11,7 +11,11 @@ const words = settingsText.organization;
 export function OrganizationPage() {
   const organization = useQuery(organizationQuery);
   return (
-    <SettingsFrame section="organization" about={words.about}>
+    <SettingsFrame
+      section="organization"
+      about={words.about}
+      requests={[{ path: '/api/v1/configuration/organization' }]}
+    >
       <Section title={words.form}>
         <Part query={organization} lines={8}>
           {(data) => <OrganizationForm organization={data} />}

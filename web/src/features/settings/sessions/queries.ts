@@ -1,17 +1,20 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowsOf } from '../../../api/rows';
 
 export type Session = RowOf<Schemas['sessions_resource']>;
 
+const LIST = { page: { size: 200 }, sort: ['-created_at'] };
+export const SESSIONS_PATH = pathOf('/sessions', LIST);
+
 export const sessionsQuery = queryOptions({
   ...LIVE,
   queryKey: ['sessions'],
   queryFn: async () => {
-    const query = { page: { size: 200 }, sort: ['-created_at'] };
-    return rowsOf(await call(() => client.GET('/sessions', { params: { query } })));
+    return rowsOf(await call(() => client.GET('/sessions', { params: { query: LIST } })));
   },
 });
 

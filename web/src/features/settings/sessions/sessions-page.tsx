@@ -9,7 +9,7 @@ import { Status } from '../../../ui/status';
 import { Time } from '../../../ui/time';
 import { SettingsFrame } from '../settings-frame';
 import { browserName } from './browser-name';
-import { type Session, sessionsQuery } from './queries';
+import { SESSIONS_PATH, type Session, sessionsQuery } from './queries';
 import { RevokeSession } from './revoke-session';
 
 const words = settingsText.sessions;
@@ -81,7 +81,7 @@ export function SessionsPage() {
     ),
   };
   return (
-    <SettingsFrame section="sessions" about={words.about}>
+    <SettingsFrame section="sessions" about={words.about} requests={[{ path: SESSIONS_PATH }]}>
       <Part query={sessions} lines={6}>
         {(rows) => (
           <PlainTable

@@ -29,7 +29,7 @@ const COLUMNS: PlainColumn<(typeof ROLES)[number]>[] = [
 export function TokensPage() {
   const { data: me } = useQuery(meQuery);
   return (
-    <SettingsFrame section="tokens" about={words.about}>
+    <SettingsFrame section="tokens" about={words.about} requests={[{ path: '/api/v1/me' }]}>
       {STEPS.map(([title, why, line]) => (
         <Section key={title} title={title}>
           <ShellLine line={line} copy={settingsText.copy} copied={settingsText.copied} />
