@@ -1,18 +1,10 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  redirect,
-} from '@tanstack/react-router';
+import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { ErrorPanel } from '../api/error-panel';
 import { deviceSearch } from '../features/device/tabs';
 import { devicesSearch } from '../features/devices/search';
-import { Frame } from './frame';
-import { NotFound } from './not-found';
-
-const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
+import { root } from './root-route';
+import { SETTINGS_ROUTES } from './settings-routes';
 
 const overview = createRoute({
   getParentRoute: () => root,
@@ -94,89 +86,6 @@ const group = createRoute({
   component: lazyRouteComponent(() => import('../features/groups/group-page'), 'GroupPage'),
 });
 
-const settings = createRoute({
-  getParentRoute: () => root,
-  path: '/settings',
-  beforeLoad: () => {
-    throw redirect({ to: '/settings/certificates', replace: true });
-  },
-});
-
-const certificates = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/certificates',
-  component: lazyRouteComponent(
-    () => import('../features/settings/certificates/certificates-page'),
-    'CertificatesPage',
-  ),
-});
-
-const doctor = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/doctor',
-  component: lazyRouteComponent(
-    () => import('../features/settings/doctor/doctor-page'),
-    'DoctorPage',
-  ),
-});
-
-const organization = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/organization',
-  component: lazyRouteComponent(
-    () => import('../features/settings/organization/organization-page'),
-    'OrganizationPage',
-  ),
-});
-
-const tokens = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/tokens',
-  component: lazyRouteComponent(
-    () => import('../features/settings/tokens/tokens-page'),
-    'TokensPage',
-  ),
-});
-
-const sessions = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/sessions',
-  component: lazyRouteComponent(
-    () => import('../features/settings/sessions/sessions-page'),
-    'SessionsPage',
-  ),
-});
-
-const jobsSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
-
-const jobs = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/jobs',
-  validateSearch: jobsSearch,
-  component: lazyRouteComponent(() => import('../features/settings/jobs/jobs-page'), 'JobsPage'),
-});
-
-const backups = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/backups',
-  component: lazyRouteComponent(
-    () => import('../features/settings/backups/backups-page'),
-    'BackupsPage',
-  ),
-});
-
-const auditSearch = z.object({
-  actor: z.catch(z.optional(z.coerce.string()), undefined),
-  action: z.catch(z.optional(z.coerce.string()), undefined),
-});
-
-const audit = createRoute({
-  getParentRoute: () => root,
-  path: '/settings/audit',
-  validateSearch: auditSearch,
-  component: lazyRouteComponent(() => import('../features/settings/audit/audit-page'), 'AuditPage'),
-});
-
 const setUp = createRoute({
   getParentRoute: () => root,
   path: '/set-up',
@@ -187,16 +96,14 @@ const setUp = createRoute({
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  component: () => {
-    throw redirect({ to: '/' });
-  },
+  component: () => <Navigate to="/" replace />,
 });
 
 export const router = createRouter({
   routeTree: root.addChildren([
     ...[overview, devices, device, commands, newCommand, batch, signIn],
     ...[groups, newGroup, tags, group, setUp],
-    ...[settings, certificates, doctor, organization, tokens, sessions, jobs, backups, audit],
+    ...SETTINGS_ROUTES,
   ]),
   defaultPreload: 'intent',
   defaultErrorComponent: ({ error, reset }) => <ErrorPanel error={error} onRetry={reset} />,

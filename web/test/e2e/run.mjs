@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Lab } from '../support/lab.mjs';
 import { Session } from '../support/session.mjs';
 
-const LIMIT = 60_000;
+const LIMIT = 120_000;
 const DIRECTORY = fileURLToPath(new URL('.', import.meta.url));
 const FILES = readdirSync(DIRECTORY)
   .filter((name) => name.endsWith('.mjs') && name !== 'run.mjs')

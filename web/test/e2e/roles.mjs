@@ -1,0 +1,115 @@
+// What the role of a token changes, and what ends with the token.
+import { assertEqual, open } from '../support/steps.mjs';
+
+/** What a viewer may use on any page. Everything else must not be offered. */
+const HARMLESS =
+  /^(Light|Dark|Sign out|Copy|Views|Saved views|Columns|CSV|\+ Add filter|Remove|Show more|Try again|Actions)/;
+const PAGES = [
+  '/',
+  '/devices',
+  '/commands',
+  '/groups',
+  '/groups/tags',
+  '/groups/new',
+  '/commands/new',
+  '/set-up',
+  '/settings/certificates',
+  '/settings/doctor',
+  '/settings/organization',
+  '/settings/tokens',
+  '/settings/sessions',
+  '/settings/jobs',
+  '/settings/backups',
+  '/settings/audit',
+];
+const TABS = ['', 'commands', 'items', 'applications', 'profiles', 'certificates', 'users'];
+
+/** The token is on the first line. */
+async function createToken({ lab }, name, role) {
+  const printed = await lab.muster('token', 'create', '--name', name, '--role', role);
+  return printed.split('\n')[0];
+}
+
+/** Signs in with the token, in place of the person who is signed in. */
+async function signIn(session, token, path) {
+  const { page, url } = session;
+  await page.context().clearCookies();
+  await page.goto(url + path);
+  await page.getByLabel('API token').fill(token);
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+}
+
+async function waitForPage(page) {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction(() => document.querySelector('.skeleton') === null);
+}
+
+/** The buttons that can be pressed and that change something. */
+async function changingButtons(page) {
+  const buttons = page.locator('main button:enabled, main a.button');
+  const names = await buttons.evaluateAll((found) =>
+    found
+      .filter((button) => button.closest('fieldset:disabled') === null)
+      .filter((button) => button.closest('table, [role="grid"], details') === null)
+      .map((button) => button.getAttribute('aria-label') ?? button.textContent.trim()),
+  );
+  return names;
+}
+
+export const TASKS = {
+  'a viewer is offered nothing that the server would refuse': async (session) => {
+    const { page, lab } = session;
+    const token = await createToken(session, 'Visitor', 'viewer');
+    await signIn(session, token, '/');
+    const refused = [];
+    const listen = (response) => {
+      if (response.status() === 403) refused.push(`${response.request().method()} ${response.url()}`);
+    };
+    page.on('response', listen);
+    try {
+      const { data } = await lab.api('GET', '/devices?filter[is_enrolled]=true&page[size]=1');
+      const tabs = TABS.map((tab) => `/devices/${data[0].id}${tab === '' ? '' : `?tab=${tab}`}`);
+      const group = { type: 'device_groups', attributes: { name: 'Seen by all', kind: 'static' } };
+      const created = await lab.api('POST', '/device_groups', { data: group });
+      const offered = [];
+      for (const path of [...PAGES, ...tabs, `/groups/${created.data.id}`]) {
+        await page.goto(session.url + path);
+        await waitForPage(page);
+        const names = (await changingButtons(page)).filter((name) => !HARMLESS.test(name));
+        offered.push(...names.map((name) => `${path}: ${name}`));
+      }
+      assertEqual(offered.join('\n'), '', 'what a viewer is offered');
+      assertEqual(refused.join('\n'), '', 'what the server refused');
+      await session.assertAccessible();
+    } finally {
+      page.off('response', listen);
+      await page.context().clearCookies();
+    }
+  },
+
+  'a token is revoked as the settings say, and its sessions end': async (session) => {
+    const { page, lab } = session;
+    const token = await createToken(session, 'helpdesk', 'operator');
+    await signIn(session, token, '/settings/tokens');
+    const revoke = page.getByRole('region', { name: 'Revoke a token' }).locator('code');
+    const line = await revoke.textContent();
+    assertEqual(line, 'muster token revoke helpdesk', 'the command of the page');
+    const sessionsOf = async () =>
+      (await lab.api('GET', '/sessions?page[size]=200')).data.filter(
+        ({ attributes }) => attributes.name === 'helpdesk',
+      ).length;
+    assertEqual(await sessionsOf(), 1, 'sessions of the token');
+    assertEqual((await lab.muster(...line.split(' ').slice(1))).includes('revoked'), true, line);
+    assertEqual(await sessionsOf(), 0, 'sessions after the token was revoked');
+    await page.getByRole('link', { name: 'Devices', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in to Muster' }).waitFor();
+    await page.getByLabel('API token').fill(token);
+    await page.keyboard.press('Enter');
+    await page.locator('[aria-invalid="true"]').waitFor();
+    await open(session, '/settings/sessions');
+    await page.getByRole('row').nth(1).waitFor();
+    assertEqual(await page.getByText('helpdesk').count(), 0, 'rows of the token');
+  },
+};
