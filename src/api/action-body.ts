@@ -40,7 +40,7 @@ export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown):
   const document = ANY_DOCUMENT.safeParse(body).data;
   const isFlat = type === undefined ? document === undefined : !hasData(body);
   if (isFlat) return { value: accepted(checkBody(attributes, orEmpty(body))), isFlat };
-  const faults = type === undefined ? [] : documentFaults(type, body);
+  const faults = type === undefined ? strayMembers(body) : documentFaults(type, body);
   if (document === undefined) throw validationError(faults);
   const linked = linkedMembers(document.data, declared.relationships);
   const own = document.data.attributes;
@@ -48,6 +48,18 @@ export function readBody<T>(declared: ActionBody<T> | undefined, body: unknown):
   const { value, faults: ofMembers } = checkBody(attributes, orEmpty(given), '/data/attributes');
   const placed = ofMembers.map((fault) => placedFault(fault, linked.names));
   return { value: accepted({ value, faults: placed }, [...faults, ...linked.faults]), isFlat };
+}
+
+const TOP_LEVEL = ['data', 'meta', 'links', 'jsonapi', 'included'];
+
+/** Members of the short form beside `data` would not be read. */
+function strayMembers(body: unknown): ErrorDetail[] {
+  return Object.keys(body as object)
+    .filter((name) => !TOP_LEVEL.includes(name))
+    .map((name) => ({
+      detail: `"${name}" stands beside data: put it into data.attributes, or leave data out`,
+      source: { pointer: pointer(name) },
+    }));
 }
 
 interface LinkedMembers {

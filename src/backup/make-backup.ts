@@ -38,7 +38,8 @@ export async function makeBackup<T>(
 ): Promise<T> {
   const { db, passphrase, masterKey, withMasterKey = false, onProgress } = request;
   if (withMasterKey && passphrase === undefined) {
-    const message = 'the master key is only put into an encrypted backup: set BACKUP_PASSPHRASE';
+    const message =
+      'the master key is only put into an encrypted backup: pass --passphrase-file FILE, or set BACKUP_PASSPHRASE';
     throw new AppError('bad_request', 400, message);
   }
   await requireSchema(db);

@@ -60,7 +60,12 @@ export async function openBackup(
     throw new AppError('bad_request', 400, `${file} cannot be read (${cause.message})`, { cause });
   });
   try {
-    const { size } = await handle.stat();
+    const stats = await handle.stat();
+    if (!stats.isFile()) {
+      const message = `${file} is no file: a backup is read twice, so copy it into a file first`;
+      throw new AppError('bad_request', 400, message);
+    }
+    const { size } = stats;
     return { file, size, header: await readHeader(await firstLine(handle), passphrase) };
   } catch (error) {
     throw named(file, error);

@@ -92,7 +92,8 @@ async function refuseUsed(db: Database): Promise<void> {
   throw new AppError('conflict', 409, message);
 }
 
-async function refuseServed({ knex }: Database): Promise<void> {
+/** AppError conflict while processes serve the database. */
+export async function refuseServed({ knex }: Database): Promise<void> {
   const live = await liveProcesses(knex);
   if (live.length === 0) return;
   const who = live.map(({ hostname, pid }) => `${hostname}, process ${pid}`).join('; ');

@@ -145,6 +145,34 @@ function textFaults(text: string, { variables, pointer, isSecret }: Found): Erro
   });
 }
 
+interface Spread {
+  after: Date | null;
+  expiresAt: Date | null;
+  /** Seconds. */
+  spread: number;
+}
+
+/** Of a spread that lasts longer than its commands: some would never be sent. */
+export function spreadFaults({ after, expiresAt, spread }: Spread): ErrorDetail[] {
+  if (expiresAt === null || spread <= longestSpread({ after, expiresAt })) return [];
+  const detail =
+    'spread ends after expires_at: some commands would never be sent. Spread over less time, or let them ' +
+    'expire later';
+  return [{ detail, source: { pointer: '/data/attributes/spread' } }];
+}
+
+/** Seconds from `after`, or now, until the commands expire. */
+export function longestSpread({
+  after,
+  expiresAt,
+}: {
+  after: Date | null;
+  expiresAt: Date;
+}): number {
+  const start = Math.max(Date.now(), after?.getTime() ?? 0);
+  return Math.max(0, Math.floor((expiresAt.getTime() - start) / 1000));
+}
+
 /** The parameters with the values of one device. Data, keys and secrets stay as they are. */
 export function renderParameters<Parameters extends PlistDict | JsonObject>(
   parameters: Parameters,

@@ -118,8 +118,12 @@ export class BatchExpansion {
   }
 
   async #queueRendered(work: Work): Promise<number> {
-    const { trx, slice, command, totals } = work;
-    const rows = await readSliceRows(trx, slice.deviceIds, needsOf(command));
+    const { trx, slice, command } = work;
+    return this.#queueRows(work, await readSliceRows(trx, slice.deviceIds, needsOf(command)));
+  }
+
+  async #queueRows(work: Work, rows: readonly SliceRowFacts[]): Promise<number> {
+    const { command, totals } = work;
     const users = await this.#usersOf(work, rows);
     const prepared = new Prepared();
     for (const { id, values, ...facts } of rows) {
@@ -133,12 +137,14 @@ export class BatchExpansion {
     return this.#store(work, prepared);
   }
 
-  /** One device at a time: each has secrets of its own. */
+  /** One device at a time, unless its command has no secret. */
   async #queueOwn(work: Work): Promise<number> {
     const { trx, slice, command, totals } = work;
     const rows = await readSliceRows(trx, slice.deviceIds, needsOf(command));
-    let queued = 0;
-    for (const row of rows) {
+    const isPlain = ({ platform }: SliceRowFacts) => isLockWithoutPin(command, platform);
+    const plain = { ...work, command: { ...command, kind: 'rendered' as const } };
+    let queued = await this.#queueRows(plain, rows.filter(isPlain));
+    for (const row of rows.filter((one) => !isPlain(one))) {
       const { id, values: _, ...facts } = row;
       const { refusal = await this.#queueSecret(work, row) } = decide(command, facts);
       totals.add({ ids: [id], refusal });
@@ -268,6 +274,12 @@ function dueAt(slice: Slice, deviceId: number): Date | null {
   const position = number * slice.size + deviceIds.indexOf(deviceId);
   const share = position / Math.max(1, batch.matched);
   return new Date(batch.starts_at.getTime() + Math.floor(share * batch.spread) * 1_000);
+}
+
+/** Only Macs have PINs. Other devices are locked as fast as they get any command. */
+function isLockWithoutPin({ requestType, parameters }: BatchCommand, platform: string | null) {
+  const hasPin = platform === null || platform === 'macOS' || parameters.PIN !== undefined;
+  return requestType === 'DeviceLock' && !hasPin;
 }
 
 /** With the values of the device; refused when one does not fit into the command. */

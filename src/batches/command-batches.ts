@@ -30,9 +30,11 @@ import { decide, needsOf } from './batch-decision.js';
 import {
   type BatchCommand,
   isOfDeletedProfile,
+  longestSpread,
   type OrderedCommand,
   profileCommand,
   readBatchCommand,
+  spreadFaults,
   verbOf,
 } from './batch-draft.js';
 import { openParameters, type StoredParameters, sealParameters } from './batch-parameters.js';
@@ -87,12 +89,12 @@ export class CommandBatches {
   }
 
   /** The command, without any fault. AppError 422 with every fault. */
-  read(input: OrderedCommand & Pick<BatchInput, 'after' | 'expiresAt'>): BatchCommand {
+  read(input: OrderedCommand & Pick<BatchInput, 'after' | 'expiresAt' | 'spread'>): BatchCommand {
     const { command, faults } =
       input.profileId === null
         ? readBatchCommand(this.#deps.commands, input)
         : { command: profileCommand(input.requestType), faults: [] };
-    const all = [...faults, ...timeFaults(input)];
+    const all = [...faults, ...timeFaults(input), ...spreadFaults(input)];
     if (all.length > 0) throw validationError(all);
     return command;
   }
@@ -292,9 +294,11 @@ function noneEligible(
 
 /** Times that have passed are not repeated. */
 function inputOf(box: SecretBox, batch: Batch): BatchInput {
-  const { name, request_type: requestType, profile_id: profileId, priority, ttl, spread } = batch;
+  const { name, request_type: requestType, profile_id: profileId, priority, ttl } = batch;
   const { expires_at: given } = batch;
   const expiresAt = given !== null && given.getTime() > Date.now() ? given : null;
+  const longest = expiresAt === null ? batch.spread : longestSpread({ after: null, expiresAt });
+  const spread = Math.min(batch.spread, longest);
   const parameters = openParameters(box, batch);
   const order = { name, requestType, parameters, profileId, priority, ttl, spread };
   return { ...order, after: null, expiresAt };

@@ -15,11 +15,15 @@ export function logLostFailures(logger: Logger): void {
 
 /**
  * After the reader of a pipe has gone (`muster … | head`), output is dropped. A command that runs
- * until Ctrl-C is stopped; any other finishes its work.
+ * until Ctrl-C is stopped; any other finishes its work. Output that cannot be written for another reason, such
+ * as a full disk, ends the process.
  */
 export function endWithReader(out: NodeJS.WriteStream): void {
   out.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE') {
+      process.stderr.write(`muster: the output cannot be written (${error.message})\n`);
+      process.exit(1);
+    }
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
   });
 }

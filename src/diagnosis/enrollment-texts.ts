@@ -39,9 +39,9 @@ export const ENROLLMENT_TEXTS: Record<string, TextOf> = {
     advice: `${ENROLL_AGAIN} The finding ends when the enrollment is complete, or the record is deleted.`,
     action: null,
   }),
-  unenrolled: ({ since }) => ({
+  unenrolled: ({ since, deviceId }) => ({
     message: `The device ended its enrollment on ${minute(since)}: its enrollment profile was removed.`,
-    advice: `${ENROLL_AGAIN} If it is retired, delete its record by DELETE /api/v1/devices/{id}, or leave it: nothing is wrong.`,
+    advice: `${ENROLL_AGAIN} If it is retired, delete its record by DELETE /api/v1/devices/${deviceId}, or leave it: nothing is wrong.`,
     action: null,
   }),
   setup_stuck: ({ facts, since, deviceId }) => {

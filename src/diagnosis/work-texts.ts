@@ -14,6 +14,14 @@ export const WORK_TEXTS: Record<string, TextOf> = {
   }),
   command_unanswered: ({ facts, since }) => {
     const id = facts.number('command_id');
+    if (facts.is('is_expired')) {
+      return {
+        message: `The device has fetched ${facts.text('request_type')} (command ${id}) ${facts.number('attempts')} times, last on ${minute(since)}, until it expired, and has answered no command since${more(facts.number('commands'), 'such command')}.`,
+        advice:
+          'Restart the device and queue the command again: the finding ends when the device answers a command, or 30 days after. If it fetches commands and answers none after a restart, enroll it again.',
+        action: null,
+      };
+    }
     return {
       message: `The device has fetched ${facts.text('request_type')} (command ${id}) ${facts.number('attempts')} times, last on ${minute(since)}, and never answered it${more(facts.number('commands'), 'such command')}.`,
       advice: `Cancel command ${id}, so that the commands behind it are sent, and queue it again later.`,

@@ -326,6 +326,30 @@ describe('a batch of commands', () => {
     expect(JSON.stringify(audit)).not.toContain('123456');
   });
 
+  it('writes values of each device into a command that has secrets, and none into a secret', async () => {
+    const facts = { serial_number: 'C02', asset_tag: 'T-1' };
+    const [mac = 0] = await addDevices(app, 1, { ...facts, platform: 'macOS', os_version: '15.0' });
+    const [phone = 0] = await addDevices(app, 1, { ...facts, serial_number: 'F9' });
+    const [unknown = 0] = await addDevices(app, 1, { serial_number: 'F8' });
+    const Message = ['', 'SERIAL of ', '{ASSET_TAG}, ', '', '5'].join('$');
+    const document = { request_type: 'DeviceLock', parameters: { Message } };
+    const devices = [mac, phone, unknown];
+    const id = await create(document, { devices, confirm: 3 });
+    await worker.run();
+    expect((await attributesOf(id)).targets).toMatchObject({
+      eligible: 2,
+      refused: [{ code: 'variable_has_no_value', count: 1, examples: [unknown] }],
+    });
+    const shown = async (device: number) => {
+      const [row] = await app.db
+        .knex('commands')
+        .where({ device_id: device, command_batch_id: id });
+      return (await api.get(`/commands/${row.id}`)).body.data.attributes.parameters;
+    };
+    expect(await shown(mac)).toEqual({ Message: 'C02 of T-1, $5', PIN: '********' });
+    expect(await shown(phone)).toEqual({ Message: 'F9 of T-1, $5' });
+  });
+
   it('clears passcodes with the token of each device', async () => {
     const device = await ManagedDevice.enroll(app);
     const token = Buffer.from('token of one');
@@ -415,6 +439,19 @@ describe('a batch of commands', () => {
     ).toBeUndefined();
   });
 
+  it('sends no command any more once it is cancelled, also those that are not final yet', async () => {
+    const device = await ManagedDevice.enroll(app);
+    await device.poll();
+    const id = await create(ASK, { devices: [device.id] });
+    await worker.run();
+    // As the answer to the cancellation leaves those beyond the first thousands.
+    await app.db.knex('command_batches').where({ id }).update({ state: 'cancelled' });
+    await app.db.knex('commands').whereNull('command_batch_id').delete();
+    expect(await device.poll()).toEqual([]);
+    const [command] = await app.db.knex('commands').where({ command_batch_id: id });
+    expect([command.status, command.sent_at]).toEqual(['Queued', null]);
+  });
+
   it('counts commands of a device that is deleted as cancelled', async () => {
     const [one = 0, two = 0] = await addDevices(app, 2);
     const id = await create(ASK, { devices: [one, two] });
@@ -478,6 +515,13 @@ describe('a batch of commands', () => {
       { devices: [1] },
       422,
       ['/data/attributes/parameters/PIN'],
+    ],
+    [{ ...ASK, name: 'a\u0000b' }, { devices: [1] }, 422, ['/data/attributes/name']],
+    [
+      { ...ASK, spread: 7_200, expires_at: new Date(Date.now() + 3_600_000).toISOString() },
+      { devices: [1] },
+      422,
+      ['/data/attributes/spread'],
     ],
     [
       { request_type: 'SetRecoveryLock', parameters: { Wrong: 1 } },

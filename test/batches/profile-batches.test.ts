@@ -385,6 +385,19 @@ describe('a request for a batch of a profile', () => {
       422,
       [{ source: { pointer: '/data/attributes/device_ids' } }],
     ]);
+    const beside = await api.post(path, {
+      ...batchDocument({}, { devices }),
+      device_ids: devices.slice(0, 1),
+    });
+    expect([beside.status, beside.body.errors]).toMatchObject([
+      422,
+      [
+        {
+          detail: '"device_ids" stands beside data: put it into data.attributes, or leave data out',
+          source: { pointer: '/device_ids' },
+        },
+      ],
+    ]);
     const dry = await api.post(`${path}?dry_run=true`, { device_ids: devices });
     expect([dry.status, dry.body.errors[0].source]).toEqual([422, { pointer: '/device_ids' }]);
     const nobody = await api.post(path, batchDocument({}));

@@ -176,6 +176,25 @@ describe('a device that does not answer', () => {
     expect(await codes()).toEqual([]);
   });
 
+  it('has fetched a command until it expired, until it answers another one', async () => {
+    const id = await test.queue(one.id, 'RestartDevice');
+    await knex()('commands').where({ id }).update({ ttl: 3 });
+    for (let time = 0; time < 4; time += 1) await one.device.idle();
+    expect((await test.api.get(`/commands/${id}`)).body.data.attributes.status).toBe('Expired');
+    expect(await test.finding(one.id, 'command_unanswered')).toMatchObject({
+      message: expect.stringMatching(
+        new RegExp(
+          `^The device has fetched RestartDevice \\(command ${id}\\) 3 times, last on .* UTC, until it expired, ` +
+            'and has answered no command since\\.$',
+        ),
+      ),
+      action: null,
+    });
+    await test.queue(one.id, 'SecurityInfo');
+    expect(await test.answerAll(one)).toEqual(['SecurityInfo']);
+    expect(await codes()).toEqual([]);
+  });
+
   it('has a stale inventory, until it answers the next', async () => {
     await test.set(one.id, { enrolled_at: ago(30 * DAY_MS) });
     await knex()('commands')

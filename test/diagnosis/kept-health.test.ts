@@ -134,6 +134,13 @@ describe('the health of a device', () => {
     const cancelled = { data: { type: 'commands', id, attributes: { status: 'Cancelled' } } };
     expect((await test.api.patch(`/commands/${id}`, cancelled)).status).toBe(200);
     expect(await kept()).toEqual(OK);
+    const mute = await test.queue(one.id, 'RestartDevice');
+    await knex()('commands').where({ id: mute }).update({ ttl: 3 });
+    for (let time = 0; time < 4; time += 1) await one.device.idle();
+    expect(await kept()).toEqual(attention('command_unanswered'));
+    await fail('Acknowledged');
+    await contacted();
+    expect(await kept()).toEqual(OK);
     await test.queue(one.id, 'RestartDevice');
     await one.device.report(commandIn(await one.device.idle())?.uuid ?? '', 'NotNow');
     expect(await kept()).toEqual(OK);
@@ -245,11 +252,12 @@ async function timesCome() {
 
 describe('the work of keeping it', () => {
   it('leaves a timer for the next change by time, and no mark for a contact of a healthy device', async () => {
-    await test.seenLast(one, new Date('2026-11-20T00:00:00Z'));
+    const seen = ago(DAY_MS);
+    await test.seenLast(one, seen);
     await test.set(one.id, { topic: 'x' });
     await timesCome();
     const [{ due_at: due }] = await knex()('device_health');
-    expect(due.toISOString()).toBe('2026-11-27T00:00:00.000Z');
+    expect(due).toEqual(new Date(seen.getTime() + 7 * DAY_MS));
     await one.device.idle();
     await test.app.container.stop();
     expect(await countMarks()).toBe(0);

@@ -81,7 +81,7 @@ export async function createTestDatabase(options?: Options): Promise<TestDatabas
   return createFrom((await templateUrl()).pathname.slice(1), options);
 }
 
-/** A database of its own with nothing in it, for tests of migrations. */
-export function createEmptyDatabase(): Promise<TestDatabase> {
-  return createFrom('template0');
+/** A database of its own with nothing in it, for tests of migrations. `encoding`: its options in SQL. */
+export function createEmptyDatabase(encoding = ''): Promise<TestDatabase> {
+  return createFrom(`template0 ${encoding}`);
 }

@@ -4,6 +4,7 @@ import type { CommandAdministration } from '../../commands/command-administratio
 import type { JsonObject } from '../../commands/present-command.js';
 import type { Targets } from '../../db/batches/batch-repository.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { isStorableText } from '../../jsonapi/definition/values.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { requireRights } from '../../resources/commands/command-operations.js';
 import { type ActionResult, action } from '../action.js';
@@ -27,7 +28,13 @@ const time = z.iso
   .optional();
 
 const ORDER = {
-  name: z.string().max(255).nullable().optional().describe('For people.'),
+  name: z
+    .string()
+    .max(255)
+    .refine(isStorableText, { error: 'holds an invalid character' })
+    .nullable()
+    .optional()
+    .describe('For people.'),
   priority: z
     .int()
     .min(-INT4)

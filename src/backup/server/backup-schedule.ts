@@ -1,4 +1,11 @@
-import { failAbandoned, isBackupDue } from '../../db/backup/backup-repository.js';
+import { stat } from 'node:fs/promises';
+import { join, sep } from 'node:path';
+import {
+  failAbandoned,
+  failMissingBackups,
+  findFinishedBackups,
+  isBackupDue,
+} from '../../db/backup/backup-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import { SYSTEM_ACTOR, systemContext, writeAudit } from '../../events/audit.js';
@@ -14,10 +21,12 @@ export interface BackupScheduleDeps {
   settings: BackupSettings;
 }
 
+/** Half of what passes between two looks: at a whole number of minutes the newest is a moment too young. */
+const EARLY_MS = 30_000;
 /** After a failure the next attempt comes sooner than BACKUP_EVERY. */
 const RETRY_MS = 15 * 60_000;
 
-/** Requests a backup when the last good one is older than BACKUP_EVERY. */
+/** Requests a backup when the last good one was begun longer than BACKUP_EVERY ago. */
 export function createBackupScheduleTask(deps: BackupScheduleDeps): Task<undefined> {
   const { db, logger, settings } = deps;
   const { backupEvery: every } = settings;
@@ -25,15 +34,33 @@ export function createBackupScheduleTask(deps: BackupScheduleDeps): Task<undefin
     name: 'backups.schedule',
     schedule: '* * * * *',
     run: async () => {
+      await noteMissing(deps);
       const abandoned = await inTransaction(db, async (trx) => {
         const ids = await failAbandoned(trx, JOB_KEY);
-        const isDue = every !== undefined && (await isBackupDue(trx, { every, retry: RETRY_MS }));
+        const isDue =
+          every !== undefined &&
+          (await isBackupDue(trx, { every: every - EARLY_MS, retry: RETRY_MS }));
         if (isDue) await requestOne(deps, trx);
         return ids;
       });
       for (const backup of abandoned) logger.error({ backup }, 'a backup was never finished');
     },
   });
+}
+
+/** A backup whose file has been removed by others does not count: the next one is due at once. */
+async function noteMissing({ db, logger, settings }: BackupScheduleDeps): Promise<void> {
+  const { backupDir } = settings;
+  if (backupDir === undefined) return;
+  const finished = await findFinishedBackups(db, join(backupDir, sep));
+  const missing: number[] = [];
+  for (const { id, file } of finished) {
+    const error = await stat(file).catch((cause: NodeJS.ErrnoException) => cause);
+    if (!('code' in error) || error.code !== 'ENOENT') continue;
+    missing.push(id);
+    logger.error({ backup: id, file }, 'the file of a backup is gone');
+  }
+  if (missing.length > 0) await failMissingBackups(db, missing);
 }
 
 async function requestOne({ backups }: BackupScheduleDeps, trx: Transaction): Promise<void> {

@@ -10,9 +10,11 @@ import type { Config } from '../../config/config.js';
 import { insertMadeBackup, type MadeBackup } from '../../db/backup/backup-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import type { Logger } from '../../logger.js';
 import { cliContext } from '../audit-cli.js';
+import { UsageError } from '../options.js';
 import type { WriteLine } from '../table.js';
 import { paced, secondsSince, sizeText } from './backup-text.js';
 import { newPassphrase, type PassphraseSource } from './passphrase.js';
@@ -36,6 +38,7 @@ export interface BackupArgs {
 /** `-` is standard output. */
 export async function backupCommand(io: BackupIo, file: string, args: BackupArgs): Promise<void> {
   const { config, db, logger, musterVersion, write } = io;
+  if (file === '') throw new UsageError('name the file to write, or - for standard output');
   const { dataDir, masterKey: configured, backupPassphrase } = config;
   const { withMasterKey, passphraseFile } = args;
   const source = { file: passphraseFile, configured: backupPassphrase, ...io.passphrase };
@@ -101,7 +104,11 @@ async function writeTo(
       yield part;
     }
   };
-  await pipeline(Readable.from(counted()), stream, { end: false });
+  await pipeline(Readable.from(counted()), stream, { end: false }).catch((cause: Error) => {
+    if (!('syscall' in cause)) throw cause;
+    const message = `standard output cannot be written (${cause.message}): what was written is no backup`;
+    throw new AppError('bad_request', 400, message, { cause });
+  });
   return size;
 }
 

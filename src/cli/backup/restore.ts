@@ -9,6 +9,7 @@ import { knownMigrations } from '../../db/schema/migrate.js';
 import { writeAudit } from '../../events/audit.js';
 import type { Logger } from '../../logger.js';
 import { cliContext } from '../audit-cli.js';
+import { UsageError } from '../options.js';
 import type { Ask } from '../password.js';
 import type { WriteLine } from '../table.js';
 import { paced, secondsSince, sizeText } from './backup-text.js';
@@ -35,6 +36,9 @@ export async function restoreCommand(
   { passphraseFile, keepQueue = false }: RestoreArgs,
 ): Promise<void> {
   const { config, logger, stdin, ask, write } = io;
+  if (file === '-' || file === '') {
+    throw new UsageError('name a file: a backup is read twice, so that it cannot come by a pipe');
+  }
   const { dataDir, masterKey: configured, backupPassphrase } = config;
   const source = { file: passphraseFile, configured: backupPassphrase, stdin, ask };
   const started = performance.now();
@@ -62,8 +66,14 @@ export async function restoreCommand(
     write(`restored ${restored.tables} tables, ${restored.rows} rows, in ${secondsSince(started)}`);
     for (const line of stoppedLines(restored)) write(line);
   });
+  write(TOKENS);
   if (key.file !== undefined) write(`The master key of the backup is in ${key.file}.`);
 }
+
+/** Of a token only the hash is in the database. */
+const TOKENS =
+  'API tokens are those of the backup. If you have none of them: copy DATA_DIR/admin-token of the former server, ' +
+  'or run `muster token create`, or `muster link console` once the server runs.';
 
 function progressLines(verb: string, write: WriteLine): (progress: ReadProgress) => void {
   const say = paced(write);

@@ -139,17 +139,44 @@ export async function failAbandoned(trx: Transaction, keyPrefix: string): Promis
 const IS_DUE = `
 select not exists (
   select from backups where state in ('waiting', 'running')
-    or (state in ('finished', 'deleted') and finished_at > now() - :every::float8 * interval '1 ms')
+    or (state in ('finished', 'deleted') and created_at > now() - :every::float8 * interval '1 ms')
     or (state = 'failed' and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
 ) as is_due`;
 
-/** Whether the last good one is older than `every`, and no other failed within `retry`; milliseconds. */
+/** Whether the last good one was begun longer than `every` ago, and no other failed within `retry`; milliseconds. */
 export async function isBackupDue(
   trx: Transaction,
   times: { every: number; retry: number },
 ): Promise<boolean> {
   const { rows } = await trx.raw<{ rows: { is_due: boolean }[] }>(IS_DUE, times);
   return rows[0]?.is_due === true;
+}
+
+/** Finished backups that the server made of itself below `prefix`, the newest first. */
+export async function findFinishedBackups(
+  { background }: Pick<Database, 'background'>,
+  prefix: string,
+): Promise<{ id: number; file: string }[]> {
+  const { rows } = await background.query<{ id: number; file: string }>(
+    `select id, file from backups
+     where state = 'finished' and source <> 'command' and starts_with(file, $1)
+     order by id desc`,
+    [prefix],
+  );
+  return rows;
+}
+
+const GONE = 'its file is gone: somebody deleted or moved it, or another disk is mounted';
+
+/** Of finished backups whose files are not there any more: they are no good. */
+export async function failMissingBackups(
+  { background }: Pick<Database, 'background'>,
+  ids: readonly number[],
+): Promise<void> {
+  await background.query(
+    `update backups set state = 'failed', error = $2 where id = any($1) and state = 'finished'`,
+    [ids, GONE],
+  );
 }
 
 /** Notes that the files of these names, in any case, are gone. */
@@ -159,8 +186,9 @@ export async function markBackupsDeleted(
 ): Promise<void> {
   if (files.length === 0) return;
   await background.query(
-    `update backups set state = 'deleted' where state = 'finished' and file = any($1)`,
-    [[...files]],
+    `update backups set state = 'deleted'
+     where (state = 'finished' or error = $2) and file = any($1)`,
+    [[...files], GONE],
   );
 }
 

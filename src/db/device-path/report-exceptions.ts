@@ -3,7 +3,8 @@ import { type Database, runStatement } from '../connection/database.js';
 const EXPIRE = {
   name: 'expire_exhausted',
   text: `
-update commands c set status = 'Expired', ended_at = now(), reason = 'no answer after its last offer'
+update commands c set status = 'Expired', ended_at = now(), failed_at = now(),
+  reason = 'no answer after its last offer'
 where c.device_id = $1 and c.status = 'Sent' and c.ttl <= 0 and lower($2) is not distinct from (
   select lower(u.user_key) from device_users u where u.id = c.device_user_id)`,
 };

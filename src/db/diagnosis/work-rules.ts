@@ -3,9 +3,11 @@ import { type FindingRule, interval } from './finding-rule.js';
 /** As often as an item is tried. */
 const MOST_FAILURES = 3;
 
-/** The text of a device's error, as short as a sentence. */
+/** The text of a device's error, as short as a sentence; one that expired has not even that. */
 const ERROR_TEXT = `left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
-        c.error_chain -> 0 ->> 'LocalizedDescription', c.status), 200)`;
+        c.error_chain -> 0 ->> 'LocalizedDescription',
+        case when c.status = 'Expired' then 'the device fetched it and never answered' end,
+        c.status), 200)`;
 
 /** An older failure says nothing of the device as it is. */
 const FAILURES_COUNT_FOR = `interval '30 days'`;
@@ -28,16 +30,28 @@ export const WORK_RULES: FindingRule[] = [
   {
     code: 'command_unanswered',
     severity: 'attention',
+    // The command that waits, else one that has expired since: the device has answered nothing after it.
     joins: `cross join lateral (
-      select c.id, c.request_type, c.attempts, c.sent_at, count(*) over () as commands
-      from commands c
-      where c.device_id = s.id and c.is_pending and c.status = 'Sent'
-        and c.attempts >= ${MOST_FAILURES} and c.not_now_since is null
-      order by c.priority desc, c.id limit 1) c`,
+      select u.*, count(*) over (partition by u.is_expired) as commands
+      from (
+        select c.id, c.request_type, c.attempts, c.sent_at, c.priority, false as is_expired
+        from commands c
+        where c.device_id = s.id and c.is_pending and c.status = 'Sent'
+          and c.attempts >= ${MOST_FAILURES} and c.not_now_since is null
+        union all
+        select c.id, c.request_type, c.attempts, c.sent_at, c.priority, true
+        from commands c
+        where c.device_id = s.id and c.failed_at is not null and c.status = 'Expired'
+          and c.failed_at > now() - ${FAILURES_COUNT_FOR} and c.failed_at >= s.enrolled_at
+          and not exists (
+            select from commands a where a.device_id = s.id and a.acknowledged_at > c.sent_at)
+      ) u
+      order by u.is_expired, u.priority desc, u.id limit 1) c`,
     where: 's.is_enrolled',
+    until: `case when c.is_expired then c.sent_at + ${FAILURES_COUNT_FOR} end`,
     since: 'c.sent_at',
     facts: `'command_id', c.id, 'request_type', c.request_type, 'attempts', c.attempts,
-      'commands', c.commands`,
+      'commands', c.commands, 'is_expired', c.is_expired`,
   },
   {
     code: 'commands_failing',

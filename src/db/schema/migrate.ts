@@ -36,11 +36,40 @@ export function requireSupportedVersion(version: number): void {
   throw new AppError('unavailable', 503, `PostgreSQL 14 or newer is needed, this is ${major}`);
 }
 
+interface ServerFacts {
+  version: number;
+  encoding: string;
+  role: string;
+  schema: string | null;
+  may_create: boolean;
+  is_new: boolean;
+}
+
+const SERVER_FACTS = `
+select current_setting('server_version_num')::int as version,
+  current_setting('server_encoding') as encoding, current_user as role, current_schema() as schema,
+  coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,
+  to_regclass('knex_migrations') is null as is_new`;
+
 async function requireSupportedServer(db: Database): Promise<void> {
-  const shown = await db.knex.raw<{ rows: { server_version_num: string }[] }>(
-    'show server_version_num',
-  );
-  requireSupportedVersion(Number(shown.rows[0]?.server_version_num));
+  const { rows } = await db.knex.raw<{ rows: ServerFacts[] }>(SERVER_FACTS);
+  for (const facts of rows) requireUsable(facts);
+}
+
+function requireUsable({ version, encoding, role, schema, may_create, is_new }: ServerFacts): void {
+  requireSupportedVersion(version);
+  if (encoding !== 'UTF8') {
+    const message =
+      `the encoding of the database is ${encoding}, and must be UTF8: make another one, by ` +
+      "create database muster encoding 'UTF8' template template0";
+    throw new AppError('unavailable', 503, message);
+  }
+  if (!is_new || may_create) return;
+  const message =
+    `the role ${role} may not create tables in schema ${schema ?? 'public'}: make it the owner of the database ` +
+    `(alter database NAME owner to "${role}"), or run as superuser in it: ` +
+    `grant create on schema ${schema ?? 'public'} to "${role}"`;
+  throw new AppError('unavailable', 503, message);
 }
 
 /** The names of this program's own migrations, in their order. */
@@ -204,7 +233,10 @@ async function runPending(
   return applied;
 }
 
-/** Reverts the last batch of migrations, or all of them; returns their names. */
+/**
+ * Reverts the last batch of migrations, or all of them; returns their names. AppError conflict where nothing of
+ * the database would remain, unless `all` says that this is meant.
+ */
 export async function rollback(
   db: Database,
   options: MigrationOptions & { all?: boolean | undefined },
@@ -212,10 +244,23 @@ export async function rollback(
   const { logger, directory = MIGRATIONS_DIRECTORY, all = false } = options;
   const source = sourceOf(directory, logger);
   return await underLock(db, logger, async () => {
+    if (!all) await requireFormerBatch(db);
     const names = await revert(db, source, { all });
     for (const name of names) logger.info({ migration: name }, 'migration reverted');
     return names;
   });
+}
+
+async function requireFormerBatch(db: Database): Promise<void> {
+  if ((await recordedMigrations(db)).length === 0) return;
+  const { rows } = await db.knex.raw<{ rows: { batches: number }[] }>(
+    'select count(distinct batch)::int as batches from knex_migrations',
+  );
+  if ((rows[0]?.batches ?? 0) > 1) return;
+  const message =
+    'all migrations were applied together, so there is no former schema to go back to: taking them back would ' +
+    'delete every row. To go back to a former version, restore its backup (docs/backup.md)';
+  throw new AppError('conflict', 409, message);
 }
 
 async function revert(

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createBackupScheduleTask } from '../../../src/backup/server/backup-schedule.js';
 import { createBackupTask } from '../../../src/backup/server/backup-task.js';
@@ -86,6 +86,27 @@ describe('the schedule of backups', () => {
     expect(await rows()).toHaveLength(2);
   });
 
+  it('replaces one whose file is gone, and says so', async () => {
+    const { tick, run, lines } = tasks();
+    await tick();
+    const [first] = await rows();
+    await run(first.id);
+    await test.db.knex.raw('delete from graphile_worker._private_jobs');
+    await age(20 * 60_000);
+    await tick();
+    expect(await rows()).toMatchObject([{ state: 'finished' }]);
+    rmSync(first.file);
+    await tick();
+    expect(await rows()).toMatchObject([
+      {
+        state: 'failed',
+        error: 'its file is gone: somebody deleted or moved it, or another disk is mounted',
+      },
+      { state: 'waiting' },
+    ]);
+    expect(lines.map(({ msg }) => msg)).toContain('the file of a backup is gone');
+  });
+
   it('ends one that no job makes any more', async () => {
     const { tick, lines } = tasks();
     await tick();
@@ -123,7 +144,9 @@ describe('a backup whose process is stopped in the middle of it', () => {
 describe('a part of a backup that a killed process has left', () => {
   it('is deleted after a day, even if a process still writes it', async () => {
     mkdirSync(directory);
-    const [old, recent] = [5, 6].map((day) => `muster-2026110${day}T030000Z.backup.0123abcd.partial`);
+    const [old, recent] = [5, 6].map(
+      (day) => `muster-2026110${day}T030000Z.backup.0123abcd.partial`,
+    );
     for (const [name, hours] of [[old, 25] as const, [recent, 1] as const]) {
       const partial = join(directory, String(name));
       writeFileSync(partial, '');

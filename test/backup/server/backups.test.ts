@@ -94,7 +94,7 @@ describe('BACKUP_EVERY', () => {
     try {
       const { db } = other;
       const settings = {
-        backupDir: '/backups',
+        backupDir: temporaryDirectory(),
         backupEvery: 3_600_000,
         backupKeep: 7,
         backupPassphrase: undefined,
@@ -107,10 +107,12 @@ describe('BACKUP_EVERY', () => {
       await run();
       const rows = await db.knex('backups').select('state', 'source', 'created_by');
       expect(rows).toEqual([{ state: 'waiting', source: 'schedule', created_by: 'system' }]);
+      for (const file of await db.knex('backups').pluck('file')) writeFileSync(file, '');
       const finish = (hours: number) =>
         db.knex('backups').update({
           state: 'finished',
-          finished_at: db.knex.raw(`now() - interval '${hours} hours'`),
+          created_at: db.knex.raw(`now() - interval '${hours} hours'`),
+          finished_at: db.knex.fn.now(),
         });
       await finish(0.9);
       await run();

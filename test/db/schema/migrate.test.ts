@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Database } from '../../../src/db/connection/database.js';
+import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
 import {
   migrate,
   migrationStatus,
@@ -150,8 +150,44 @@ exports.down = async () => {};\n`;
     expect(await tables()).toEqual(migrationTables);
     const names = Object.keys(files).map((name) => name.replace('.js', ''));
     expect(await migrate(db, { logger, directory })).toEqual(names);
-    expect(await rollback(db, { logger, directory })).toEqual(names.reverse());
+    await expect(rollback(db, { logger, directory })).rejects.toThrow(
+      'there is no former schema to go back to: taking them back would delete every row',
+    );
+    const [last = '', ...former] = names.reverse();
+    await db.knex('knex_migrations').where({ name: last }).update({ batch: 2 });
+    expect(await rollback(db, { logger, directory })).toEqual([last]);
+    expect(await rollback(db, { logger, directory, all: true })).toEqual(former);
     expect(await tables()).toEqual(migrationTables);
+  });
+
+  it('are refused in a database whose encoding is not UTF8', async () => {
+    const latin = await createEmptyDatabase("encoding 'LATIN1' locale_provider 'libc' locale 'C'");
+    try {
+      await expect(migrate(latin.db, { logger })).rejects.toThrow(
+        'the encoding of the database is LATIN1, and must be UTF8: make another one, by ' +
+          "create database muster encoding 'UTF8' template template0",
+      );
+    } finally {
+      await latin.drop();
+    }
+  });
+
+  it('are refused for a role that may not create tables, with what helps', async () => {
+    const empty = await createEmptyDatabase();
+    const role = `small_${process.pid}`;
+    const small = new URL(empty.connectionString);
+    await empty.db.knex.raw(`create role ${role} login password 'small'`);
+    await empty.db.knex.raw('revoke create on schema public from public');
+    [small.username, small.password] = [role, 'small'];
+    const other = connectDatabase({ connectionString: small.href });
+    try {
+      const cure = new RegExp(`role ${role} may not create tables in schema public: make it the owner`);
+      await expect(migrate(other, { logger })).rejects.toThrow(cure);
+    } finally {
+      await other.close();
+      await empty.db.knex.raw(`drop role ${role}`);
+      await empty.drop();
+    }
   });
 
   it('are refused by a server older than PostgreSQL 14', () => {
