@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Part } from '../../api/part';
+import { useMay } from '../../api/rights';
 import { organizationQuery } from '../../api/server';
 import { setUpText } from '../../text/set-up';
 import { Step } from './step';
@@ -9,6 +10,7 @@ const words = setUpText.organization;
 
 export function OrganizationStep() {
   const organization = useQuery(organizationQuery);
+  const mayChange = useMay()('updateOrganization');
   const { data } = organization;
   const isSet = data?.updated_at !== null && data?.updated_at !== undefined;
   const state = data === undefined ? undefined : isSet ? 'done' : 'open';
@@ -17,11 +19,15 @@ export function OrganizationStep() {
       <Part query={organization}>
         {({ name = '', payload_prefix: prefix = '' }) => <p>{words.is(name, prefix)}</p>}
       </Part>
-      <div>
-        <Link to="/settings/organization" className="button">
-          {isSet ? words.edit : words.set}
-        </Link>
-      </div>
+      {mayChange ? (
+        <div>
+          <Link to="/settings/organization" className="button">
+            {isSet ? words.edit : words.set}
+          </Link>
+        </div>
+      ) : (
+        <p className="soft">{setUpText.needsAdmin}</p>
+      )}
     </Step>
   );
 }
