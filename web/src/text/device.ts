@@ -245,6 +245,7 @@ export const deviceText = {
     hide: 'Hide',
     cancel: 'Cancel',
     needsAdmin: 'Showing a value needs the role admin.',
+    needsOperator: 'Codes and keys need the role operator.',
   },
   changes: {
     appeared: 'Appeared',

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { useMay } from '../../api/rights';
 import { deviceText as words } from '../../text/device';
+import { Notice } from '../../ui/notice';
 import { Tabs } from '../../ui/tabs';
 import { CommandsTab } from './commands/commands-tab';
 import { FactsTab } from './facts-tab';
@@ -62,7 +63,9 @@ export function DeviceTabs({ device, marks, tab }: Props) {
         ))}
       </Tabs>
       <div className="device-tab">
-        {List === undefined ? (
+        {tab === 'secrets' && isShown.secrets === false ? (
+          <Notice title={words.secrets.needsOperator} />
+        ) : List === undefined ? (
           <FactsTab device={device} marks={marks} />
         ) : (
           <List key={tab} id={device.id} />
