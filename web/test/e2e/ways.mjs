@@ -1,0 +1,88 @@
+// The way back to a list, tabs on a phone, and the requests of a page for a shell.
+import { assertEqual, open, tabTo } from '../support/steps.mjs';
+
+const LIST = `/devices?f=${encodeURIComponent(JSON.stringify(['is_enrolled~eq~true']))}&sort=-serial_number`;
+const PHONE = { width: 360, height: 800 };
+const DESK = { width: 1280, height: 800 };
+const CURL = ['/', '/groups', '/groups/tags', '/set-up', '/settings/certificates'];
+const SETTINGS = ['organization', 'tokens', 'sessions', 'jobs', 'backups', 'audit'];
+const ADDRESS = /^curl .* '(http[^']+)'$/;
+
+const searchOf = (page) => decodeURIComponent(new URL(page.url()).search);
+
+/** Resolves once the current tab stands within its row, which scrolls. */
+const waitForCurrent = (page, name) =>
+  page.waitForFunction((label) => {
+    const tab = document.querySelector('.tab[aria-current]');
+    if (tab === null || tab.textContent !== label) return false;
+    const { left, right } = tab.getBoundingClientRect();
+    const row = tab.parentElement.getBoundingClientRect();
+    // The row scrolls by whole pixels.
+    return left > row.left - 1 && right < row.right + 1;
+  }, name);
+
+export const TASKS = {
+  'the way back from a device keeps the list as it was, also after another tab': async (
+    session,
+  ) => {
+    const { page } = session;
+    await open(session, LIST);
+    await page.getByRole('row').nth(2).waitFor();
+    const search = searchOf(page);
+    await tabTo(page, page.getByRole('row').nth(1));
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    const tabs = page.getByRole('navigation', { name: 'What is known of the device' });
+    await tabs.getByRole('link', { name: 'Commands' }).click();
+    await page.reload();
+    const back = page.getByRole('link', { name: 'Back to devices' });
+    await tabTo(page, back);
+    await page.keyboard.press('Enter');
+    await page.getByText('Enrolled is yes').waitFor();
+    await page.getByRole('row').nth(2).waitFor();
+    assertEqual(searchOf(page), search, 'what the address says of the list');
+  },
+
+  'the tabs of a device are one row on a phone, with the current one in view': async (session) => {
+    const { page, lab } = session;
+    const { data } = await lab.api('GET', '/devices?filter[is_enrolled]=true&page[size]=1');
+    await open(session, `/devices/${data[0].id}?tab=changes`);
+    await page.setViewportSize(PHONE);
+    try {
+      await page.reload();
+      const row = page.getByRole('navigation', { name: 'What is known of the device' });
+      await row.getByRole('link', { name: 'Changes' }).waitFor();
+      const tops = await row
+        .getByRole('link')
+        .evaluateAll((links) => links.map((link) => link.getBoundingClientRect().top));
+      assertEqual(new Set(tops).size, 1, 'rows of tabs');
+      await waitForCurrent(page, 'Changes');
+      const facts = row.getByRole('link', { name: 'Facts' });
+      await tabTo(page, facts);
+      await page.keyboard.press('Enter');
+      await page.waitForURL((url) => url.search === '');
+      await waitForCurrent(page, 'Facts');
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assertEqual(width, PHONE.width, 'the width of the page');
+    } finally {
+      await page.setViewportSize(DESK);
+    }
+  },
+
+  'the requests that a page shows as curl are answered': async (session) => {
+    const { page, token } = session;
+    for (const path of [...CURL, ...SETTINGS.map((name) => `/settings/${name}`)]) {
+      await open(session, path);
+      await page.getByText('As curl', { exact: true }).click();
+      const lines = await page.locator('.as-curl code').allTextContents();
+      assertEqual(lines.length > 0, true, `requests of ${path}`);
+      for (const line of lines.filter(
+        (text) => !text.includes(' -X ') && !text.includes('/doctor'),
+      )) {
+        const headers = { Authorization: `Bearer ${token}` };
+        const { status } = await fetch(ADDRESS.exec(line)[1], { headers });
+        assertEqual(status, 200, line);
+      }
+    }
+  },
+};
