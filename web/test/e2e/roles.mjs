@@ -22,7 +22,16 @@ const PAGES = [
   '/settings/backups',
   '/settings/audit',
 ];
-const TABS = ['', 'commands', 'items', 'applications', 'profiles', 'certificates', 'users'];
+const TABS = [
+  '',
+  'commands',
+  'items',
+  'applications',
+  'profiles',
+  'certificates',
+  'users',
+  'secrets',
+];
 
 /** The token is on the first line. */
 async function createToken({ lab }, name, role) {
