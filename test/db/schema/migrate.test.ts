@@ -181,7 +181,9 @@ exports.down = async () => {};\n`;
     [small.username, small.password] = [role, 'small'];
     const other = connectDatabase({ connectionString: small.href });
     try {
-      const cure = new RegExp(`role ${role} may not create tables in schema public: make it the owner`);
+      const cure = new RegExp(
+        `role ${role} may not create tables in schema public: make it the owner`,
+      );
       await expect(migrate(other, { logger })).rejects.toThrow(cure);
     } finally {
       await other.close();
