@@ -12,6 +12,7 @@ import { bodyId } from '../request-parts.js';
 
 const MOST_DEVICES = 10_000;
 const MOST_NAMED = 1_000;
+const MOST_RULES = 50;
 
 function linkage<Type extends string>(type: Type, most: number) {
   return z
@@ -27,8 +28,8 @@ export const TARGET_MEMBERS = {
       error:
         'must be an array of rules, such as [{"name": "platform", "op": "eq", "val": "iOS"}]; several must all hold',
     })
-    .min(1)
-    .max(50)
+    .min(1, { error: 'has no rule: leave it out, or name one' })
+    .max(MOST_RULES, { error: `has more than ${MOST_RULES} rules` })
     .optional()
     .describe(
       'As in `GET /devices?filter=…`. With named devices, tags or groups it narrows them; alone it is for all ' +

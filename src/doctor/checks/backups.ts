@@ -11,6 +11,9 @@ const WHY = 'What is not in a backup is lost with the disk: devices would have t
 const CURE =
   'Set BACKUP_DIR and BACKUP_EVERY and restart, or run: muster backup FILE (docs/backup.md)';
 
+const SEE_WHY =
+  "See why none was made: muster api GET '/backups?sort=-id'; a process with ROLE=all or worker makes them";
+
 /** How old the newest good backup is, and whether the last one failed. */
 export const backupsCheck: Check = {
   name: 'backups',
@@ -24,13 +27,15 @@ export const backupsCheck: Check = {
         "Remove the cause, then run: muster api POST /backups, muster api GET '/backups?sort=-id'";
       return [error('backup_failed', { what, why: WHY, cure })];
     }
-    if (age === undefined && databaseUrl !== undefined) {
+    if (age === undefined && databaseUrl !== undefined && backupEvery === undefined) {
       const what =
         'Muster has made no backup: the external database must be backed up by other means.';
       return [ok('backups', what)];
     }
-    if (age === undefined)
-      return [warning('backup_missing', { what: 'There is no backup.', why: WHY, cure: CURE })];
+    if (age === undefined) {
+      const cure = backupEvery === undefined ? CURE : SEE_WHY;
+      return [warning('backup_missing', { what: 'There is no backup.', why: WHY, cure })];
+    }
     return [ageFinding(age, backupEvery)];
   },
 };
@@ -39,10 +44,7 @@ function ageFinding(age: number, every: number | undefined): Found {
   const limit = every === undefined ? OLD_SECONDS : (2 * every) / 1000 + HOUR;
   const what = `The newest backup is ${ageText(age)} old.`;
   if (age <= limit) return ok('backups', what);
-  const cure =
-    every === undefined
-      ? CURE
-      : "See why none was made since: muster api GET '/backups?sort=-id'; a process with ROLE=all or worker makes them";
+  const cure = every === undefined ? CURE : SEE_WHY;
   return warning('backup_old', { what, why: WHY, cure });
 }
 

@@ -30,6 +30,12 @@ describe('the doctor of the backups', () => {
     const external = await found({ DATABASE_URL: 'postgres://u:p@db.test/muster' });
     expect(brief(external)).toEqual(['ok backups']);
     expect(external[0]?.what).toContain('by other means');
+    const expected = { BACKUP_EVERY: '1d', BACKUP_DIR: '/backups' };
+    expect(
+      await found({ DATABASE_URL: 'postgres://u:p@db.test/muster', ...expected }),
+    ).toMatchObject([
+      { code: 'backup_missing', severity: 'warning', cure: expect.stringContaining('See why none') },
+    ]);
   });
 
   it.each<[string | undefined, number, string]>([

@@ -43,6 +43,24 @@ export const TASKS = {
     assertEqual(searchOf(page), search, 'what the address says of the list');
   },
 
+  'somebody on a phone finds their name and the way out at the settings': async (session) => {
+    const { page } = session;
+    await page.setViewportSize(PHONE);
+    try {
+      await open(session, '/settings/tokens');
+      const out = page.getByRole('button', { name: 'Sign out' });
+      await out.waitFor();
+      await tabTo(page, out);
+      const { x, width } = await out.boundingBox();
+      if (x < 0 || x + width > PHONE.width) throw new Error('Sign out is cut off');
+      await open(session, '/devices');
+      await page.getByRole('heading', { name: 'Devices' }).waitFor();
+      assertEqual(await out.isVisible(), false, 'whether Sign out is shown with the devices');
+    } finally {
+      await page.setViewportSize(DESK);
+    }
+  },
+
   'the tabs of a device are one row on a phone, with the current one in view': async (session) => {
     const { page, lab } = session;
     const { data } = await lab.api('GET', '/devices?filter[is_enrolled]=true&page[size]=1');
