@@ -197,7 +197,7 @@ describe('a file that this Muster cannot read', () => {
 describe('a backup', () => {
   it('has the master key only if it is encrypted', async () => {
     await expect(backUp(source.db, { withMasterKey: true })).rejects.toThrow(
-      'the master key is only put into an encrypted backup: set BACKUP_PASSPHRASE',
+      'the master key is only put into an encrypted backup: pass --passphrase-file FILE, or set BACKUP_PASSPHRASE',
     );
   });
 
