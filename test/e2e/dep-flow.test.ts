@@ -107,7 +107,11 @@ it('goes from a certificate for the portal to a device enrolled with the profile
   const { code, output } = await runSimulation(world, options);
   expect(output).toContain('Devices:  1 of 1 enrolled');
   expect(code).toBe(0);
-  const [device, ...others] = (await enrolledDevices(world)).filter(({ udid }) => udid !== null);
+  // The answer to DeviceConfigured is handled soon after the simulation has ended.
+  const [device, ...others] = await eventually(
+    async () => (await enrolledDevices(world)).filter(({ udid }) => udid !== null),
+    ([first]) => first?.awaiting_configuration === false,
+  );
   expect(others).toEqual([]);
   expect(device).toMatchObject({
     enrollment_method: 'automated',
