@@ -53,7 +53,7 @@ export const TASKS = {
       await tabTo(page, out);
       const { x, width } = await out.boundingBox();
       if (x < 0 || x + width > PHONE.width) throw new Error('Sign out is cut off');
-      await open(session, '/devices');
+      await page.goto(`${session.url}/devices`);
       await page.getByRole('heading', { name: 'Devices' }).waitFor();
       assertEqual(await out.isVisible(), false, 'whether Sign out is shown with the devices');
     } finally {
