@@ -34,7 +34,11 @@ describe('the doctor of the backups', () => {
     expect(
       await found({ DATABASE_URL: 'postgres://u:p@db.test/muster', ...expected }),
     ).toMatchObject([
-      { code: 'backup_missing', severity: 'warning', cure: expect.stringContaining('See why none') },
+      {
+        code: 'backup_missing',
+        severity: 'warning',
+        cure: expect.stringContaining('See why none'),
+      },
     ]);
   });
 
