@@ -1,4 +1,5 @@
 import type { LeftOut, Refused, Targets } from '../db/batches/batch-repository.js';
+import { AppError } from '../errors.js';
 
 /** Ids that are kept of each reason. */
 const EXAMPLES = 10;
@@ -85,4 +86,18 @@ function byCount(one: Some, other: Some): number {
 
 function byText(one: string, other: string): number {
   return one < other ? -1 : 1;
+}
+
+/** AppError 422 `no_eligible_device`, with every reason and how often it holds. */
+export function noneEligible(requestType: string, targets: Targets, isRetry: boolean): AppError {
+  const reasons = targets.refused.map(({ code, count }) => `${code}: ${count}`).join(', ');
+  const noMatch = isRetry
+    ? 'no command of the batch has failed so far: there is nothing to retry'
+    : 'no device matches: check the names and the filter';
+  const detail =
+    targets.matched === 0
+      ? noMatch
+      : `none of the ${targets.matched} devices can get ${requestType} (${reasons})`;
+  const details = [{ detail, meta: { targets } }];
+  return new AppError('no_eligible_device', 422, detail, { details });
 }

@@ -38,7 +38,7 @@ import {
   verbOf,
 } from './batch-draft.js';
 import { openParameters, type StoredParameters, sealParameters } from './batch-parameters.js';
-import { BatchTotals } from './batch-totals.js';
+import { BatchTotals, noneEligible } from './batch-totals.js';
 
 /** What a request says of a batch. */
 export interface BatchInput extends OrderedCommand {
@@ -239,7 +239,9 @@ export class CommandBatches {
 
   /** AppError 422 `no_eligible_device`. */
   requireEligible({ input, scope }: BatchOrder, targets: Targets): void {
-    if (targets.eligible === 0) throw noneEligible(input.requestType, { targets, scope });
+    if (targets.eligible === 0) {
+      throw noneEligible(input.requestType, targets, 'failedOf' in scope.selection);
+    }
   }
 
   #require(order: BatchOrder, targets: Targets): void {
@@ -273,23 +275,6 @@ interface Counted {
 /** The columns of a batch that are shown in another form. */
 export interface StoredBatch extends StoredParameters {
   failures: JsonValue;
-}
-
-function noneEligible(
-  requestType: string,
-  { targets, scope }: { targets: Targets; scope: BatchScope },
-): AppError {
-  const reasons = targets.refused.map(({ code, count }) => `${code}: ${count}`).join(', ');
-  const isRetry = 'failedOf' in scope.selection;
-  const noMatch = isRetry
-    ? 'no command of the batch has failed so far: there is nothing to retry'
-    : 'no device matches: check the names and the filter';
-  const detail =
-    targets.matched === 0
-      ? noMatch
-      : `none of the ${targets.matched} devices can get ${requestType} (${reasons})`;
-  const details = [{ detail, meta: { targets } }];
-  return new AppError('no_eligible_device', 422, detail, { details });
 }
 
 /** Times that have passed are not repeated. */
