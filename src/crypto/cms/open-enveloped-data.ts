@@ -28,6 +28,8 @@ export interface EnvelopeOpener {
   /** Chooses the recipient; the first one is tried when it is absent or matches none. */
   certificate?: ParsedCertificate;
   privateKey: KeyObject;
+  /** Refuses a message that does not name the certificate: another key opens one in 256 to garbage. */
+  isNamed?: boolean;
 }
 
 /**
@@ -44,13 +46,13 @@ export function openEnvelopedData(der: Buffer, opener: EnvelopeOpener): Buffer {
   }
 }
 
-function open(der: Buffer, { certificate, privateKey }: EnvelopeOpener): Buffer {
+function open(der: Buffer, { certificate, privateKey, isNamed }: EnvelopeOpener): Buffer {
   if (privateKey.asymmetricKeyType !== 'rsa') throw refuse();
   const message = parseEnvelopedData(der);
   const matching = message.recipients.find(
     ({ reference }) => certificate !== undefined && isReferenceTo(reference, certificate),
   );
-  const recipient = matching ?? message.recipients[0];
+  const recipient = isNamed ? matching : (matching ?? message.recipients[0]);
   if (recipient === undefined) throw invalidAsn1('no recipient');
   const key = openContentKey(recipient, privateKey, message.cipher.keyBytes);
   return decryptContent(message, key);

@@ -58,7 +58,7 @@ export class FileVaultKey {
     const pair = await this.find(trx);
     if (pair === undefined) return undefined;
     try {
-      const content = openEnvelopedData(cms, pair);
+      const content = openEnvelopedData(cms, { ...pair, isNamed: true });
       const key = content.toString('utf8').trim();
       return key.length > 0 && content.length <= MOST_KEY_BYTES ? key : undefined;
     } catch (error) {

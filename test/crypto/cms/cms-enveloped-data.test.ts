@@ -231,6 +231,10 @@ describe('EnvelopedData', () => {
     const renewed = identityOf(recipient);
     const der = sealEnvelopedData(content, recipient.certificate);
     expect(openEnvelopedData(der, renewed)).toEqual(content);
+    expect(openEnvelopedData(der, { ...recipient, isNamed: true })).toEqual(content);
+    expect(codeOf(() => openEnvelopedData(der, { ...renewed, isNamed: true }))).toBe(
+      'invalid_message',
+    );
   });
 
   it('lists its recipients', () => {
