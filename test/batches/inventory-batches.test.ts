@@ -65,6 +65,33 @@ describe('the inventory of many devices', () => {
     expect((await api.post(path, inventoryOf(tag, { confirm: 4 }))).status).toBe(202);
   });
 
+  it('shows what would become of the devices for each query, and stores nothing', async () => {
+    const ids = await addDevices(app, 5);
+    const facts = { platform: 'macOS', os_version: '27.0', is_supervised: true };
+    await app.db.knex('devices').whereIn('id', ids).update(facts);
+    const tag = await tagDevices(app, 'five', ids);
+    const stored = await app.db.knex('command_batches').count();
+    const path = '/devices/inventory?dry_run=true';
+    const { status, body } = await api.post(path, inventoryOf(tag));
+    expect([status, body.meta.confirm]).toEqual([200, 5]);
+    type Preview = { request_type: string; confirm?: number; targets: Record<string, unknown> };
+    const shown = (body.meta.batches as Preview[]).map((preview) => {
+      const { matched, eligible, refused } = preview.targets;
+      return [preview.request_type, preview.confirm, matched, eligible, refused];
+    });
+    expect(shown.slice(0, -1).map(([type]) => type)).toEqual([
+      'DeviceInformation',
+      'InstalledApplicationList',
+      'CertificateList',
+      'SecurityInfo',
+      'ProfileList',
+    ]);
+    expect(shown[0]).toEqual(['DeviceInformation', 5, 5, 5, []]);
+    const refused = [{ code: 'unsupported_on_os_version', count: 5, examples: ids }];
+    expect(shown.at(-1)).toEqual(['AvailableOSUpdates', undefined, 5, 0, refused]);
+    expect(await app.db.knex('command_batches').count()).toEqual(stored);
+  });
+
   it('is refused for no device, nobody named, and a viewer', async () => {
     const empty = await tagDevices(app, 'empty', []);
     const none = await api.post('/devices/inventory', inventoryOf(empty));

@@ -208,7 +208,7 @@ export async function orderBatch(
   return created(api, id, { input, targets, confirm });
 }
 
-function previewOf(batches: CommandBatches, input: BatchInput, targets: Targets) {
+export function previewOf(batches: CommandBatches, input: BatchInput, targets: Targets) {
   const confirm = batches.toConfirm(input, targets);
   return confirm === undefined ? { targets } : { targets, confirm };
 }

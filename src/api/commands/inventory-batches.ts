@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BatchOrder } from '../../batches/command-batches.js';
+import type { BatchOrder, CommandBatches } from '../../batches/command-batches.js';
 import { planFleetInventory } from '../../commands/inventory-plan.js';
 import type { JsonObject } from '../../commands/present-command.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
@@ -7,9 +7,25 @@ import { AppError } from '../../errors.js';
 import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
 import { readTargets, TARGET_RELATIONSHIPS } from './batch-targets.js';
-import { BATCH_MEMBERS, batchInput, type CommandBatchDeps } from './command-batches.js';
+import {
+  BATCH_MEMBERS,
+  batchInput,
+  type CommandBatchDeps,
+  DRY_RUN,
+  previewOf,
+} from './command-batches.js';
 
 const TYPE = 'command_batches';
+
+/** Not spelled out: each is what the dry run of a batch shows. */
+const PREVIEW = {
+  description:
+    'With `dry_run=true`: by query what the dry run of a batch shows. Nothing is stored.',
+  meta: z.strictObject({
+    batches: z.array(z.looseObject({ request_type: z.string() })),
+    confirm: z.int().optional(),
+  }),
+};
 
 /** Asks many devices for their inventory: a batch for each kind of question. */
 export function inventoryBatchRoute({ api, services }: CommandBatchDeps): ApiRoute {
@@ -32,17 +48,22 @@ export function inventoryBatchRoute({ api, services }: CommandBatchDeps): ApiRou
       isRequired: true,
       example: { tags: [{ type: 'tags', id: 3 }] },
     },
+    flags: DRY_RUN,
     confirms: true,
+    previews: PREVIEW,
     answer: { status: 202, description: 'The batches.', shows: { listOf: TYPE } },
     audit: { action: 'devices.inventory_of_many', targetType: 'devices' },
-    run: async (trx, { body, confirm, context }) => {
+    run: async (trx, { body, flags, confirm, context }) => {
       const scope = await readTargets(api, trx, { body, context });
-      const ids: number[] = [];
-      let none: unknown;
-      for (const { requestType, parameters } of planFleetInventory()) {
+      const orders = planFleetInventory().map(({ requestType, parameters }): BatchOrder => {
         const command = { requestType, parameters: parameters as JsonObject, profileId: null };
         const input = batchInput(body, command);
-        const order: BatchOrder = { input, scope, confirm, actor: context.actor.name };
+        return { input, scope, confirm, actor: context.actor.name };
+      });
+      if (flags.dry_run) return { preview: await previewOfAll(trx, batches, orders) };
+      const ids: number[] = [];
+      let none: unknown;
+      for (const order of orders) {
         const id = await createIfAny(trx, batches, order).catch((error: unknown) => {
           if (!(error instanceof AppError) || error.code !== 'no_eligible_device') throw error;
           none ??= error;
@@ -55,10 +76,20 @@ export function inventoryBatchRoute({ api, services }: CommandBatchDeps): ApiRou
   });
 }
 
+async function previewOfAll(trx: Transaction, batches: CommandBatches, orders: BatchOrder[]) {
+  const previews: ({ request_type: string } & ReturnType<typeof previewOf>)[] = [];
+  for (const order of orders) {
+    const preview = previewOf(batches, order.input, await batches.preview(trx, order));
+    previews.push({ request_type: order.input.requestType, ...preview });
+  }
+  const numbers = previews.flatMap(({ confirm }) => confirm ?? []);
+  return { batches: previews, ...(numbers.length > 0 && { confirm: Math.max(...numbers) }) };
+}
+
 /** Counts first: a batch that nobody gets is not stored. */
 async function createIfAny(
   trx: Transaction,
-  batches: CommandBatchDeps['services']['commandBatches'],
+  batches: CommandBatches,
   order: BatchOrder,
 ): Promise<number> {
   batches.requireEligible(order, await batches.preview(trx, order));

@@ -3842,6 +3842,7 @@ export interface operations {
     queueInventories: {
         parameters: {
             query?: {
+                dry_run?: boolean;
                 confirm?: number;
             };
             header?: {
@@ -3856,6 +3857,26 @@ export interface operations {
             };
         };
         responses: {
+            200: {
+                headers: {
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.api+json": {
+                        meta: {
+                            batches: ({
+                                request_type: string;
+                            } & {
+                                [key: string]: unknown;
+                            })[];
+                            confirm?: number;
+                        };
+                        links: components["schemas"]["resource_links"];
+                        jsonapi: components["schemas"]["jsonapi"];
+                    };
+                };
+            };
             202: {
                 headers: {
                     "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
