@@ -18,6 +18,14 @@ export interface CredentialDays {
   not_after: Date;
 }
 
+/** In seconds. */
+export interface BackupFigure {
+  /** Since the newest good backup was begun; undefined before the first. */
+  age: number | undefined;
+  /** Of BACKUP_EVERY; undefined without it. */
+  interval: number | undefined;
+}
+
 /** Figures read from the database; the same in every process of this server. */
 export interface Figures extends FleetPart {
   commands: PendingCommands[];
@@ -27,8 +35,7 @@ export interface Figures extends FleetPart {
   processes: RoleCount[];
   credentials: CredentialDays[];
   dep: DepFigure[];
-  /** Seconds; undefined before the first. */
-  backupAge: { seconds: number | undefined };
+  backups: BackupFigure;
 }
 
 /** Returns a function that sets the gauges; gauges of absent figures are absent too. */
@@ -149,10 +156,18 @@ const OWN_FAMILIES: Family<Figures>[] = [
   {
     name: 'muster_backup_age_seconds',
     help:
-      'Since the newest good backup was begun; absent before the first. Alert above two intervals of ' +
-      'BACKUP_EVERY.',
+      'Since the newest good backup was begun; absent before the first. Alert above twice ' +
+      'muster_backup_interval_seconds.',
     labelNames: [],
-    samples: ({ backupAge }) => (backupAge?.seconds === undefined ? [] : [[{}, backupAge.seconds]]),
+    samples: ({ backups }) => (backups?.age === undefined ? [] : [[{}, backups.age]]),
+  },
+  {
+    name: 'muster_backup_interval_seconds',
+    help:
+      'BACKUP_EVERY; absent without it. Alert while it is there and muster_backup_age_seconds is not: ' +
+      'no backup was ever made.',
+    labelNames: [],
+    samples: ({ backups }) => (backups?.interval === undefined ? [] : [[{}, backups.interval]]),
   },
   {
     name: 'muster_credential_days_left',

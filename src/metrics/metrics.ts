@@ -1,4 +1,5 @@
 import { AggregatorRegistry, Registry } from 'prom-client';
+import type { Config } from '../config/config.js';
 import { readFleet } from '../db/admin/fleet-repository.js';
 import {
   blockedTopics,
@@ -28,6 +29,7 @@ export interface MetricsDeps {
   logger: Logger;
   version: string;
   role: string;
+  config: Pick<Config, 'backupEvery'>;
   /** The metrics of the other processes that serve the same port. */
   others?: (() => Promise<MetricsPart[]>) | undefined;
   /** The certificate of TLS_CERT_FILE. */
@@ -50,7 +52,7 @@ export type MetricsPart = Record<string, unknown>[];
 
 /** Each has its own registry, so that a process can hold several. */
 export function createMetrics(deps: MetricsDeps): Metrics {
-  const { db, logger, version, role, tlsFile, others = async () => [] } = deps;
+  const { db, logger, version, role, others = async () => [] } = deps;
   const registry = new Registry();
   const recorders = { ...createRequestMetrics(registry), ...createWorkMetrics(registry) };
   // What the database knows is the same in all processes, and no sum.
@@ -59,7 +61,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   createProcessMetrics(registry, { version, role, poolUse: () => poolUse(db) });
   const own = async (): Promise<MetricsPart> =>
     (await registry.getMetricsAsJSON()).map((metric) => ({ ...metric }));
-  const snapshot = createSnapshot(figureSources(db, tlsFile), { logger });
+  const snapshot = createSnapshot(figureSources(deps), { logger });
   return {
     ...recorders,
     contentType: registry.contentType,
@@ -75,7 +77,8 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<Figures> {
+function figureSources({ db, config, tlsFile }: MetricsDeps): Sources<Figures> {
+  const { backupEvery: every } = config;
   return {
     pushes: () => duePushes(db),
     topics: () => blockedTopics(db),
@@ -83,7 +86,10 @@ function figureSources(db: Database, tlsFile: MetricsDeps['tlsFile']): Sources<F
     processes: () => processCounts(db),
     credentials: () => credentialStatus(db.knex, { tlsFile: tlsFile?.() }),
     dep: () => depFigures(db),
-    backupAge: async () => ({ seconds: await backupAge(db.knex) }),
+    backups: async () => ({
+      age: await backupAge(db.knex),
+      interval: every === undefined ? undefined : every / 1000,
+    }),
     // The slow ones come last.
     commands: () => pendingCommands(db),
     fleet: () => readFleet(db),

@@ -106,7 +106,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
   };
   const { role } = config;
   const others = member?.otherMetrics;
-  const metrics = createMetrics({ db, logger, version, role, tlsFile, others });
+  const metrics = createMetrics({ db, logger, version, role, config, tlsFile, others });
   const { publicUrl, identityGrace } = config;
   const authorities = await createCertificateAuthorities({ db, box, logger, publicUrl });
   const trust = await createTrust({ db, identityGrace });

@@ -13,7 +13,13 @@ afterAll(() => test.drop());
 
 /** What a process that has just started shows. */
 async function scrape(): Promise<string> {
-  return await createMetrics({ db: test.db, logger, version: '1.2.3', role: 'all' }).text();
+  return await createMetrics({
+    db: test.db,
+    logger,
+    version: '1.2.3',
+    role: 'all',
+    config: { backupEvery: undefined },
+  }).text();
 }
 
 async function fill(): Promise<void> {

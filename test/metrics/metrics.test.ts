@@ -8,6 +8,8 @@ import { parseExposition, valuesOf } from './exposition.js';
 const DAY_MS = 86_400_000;
 const TOPIC = 'com.apple.mgmt.External.metrics';
 
+const NO_BACKUPS = { backupEvery: undefined };
+
 let test: TestDatabase;
 const { logger } = capturingLogger();
 
@@ -17,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => test.drop());
 
 function metricsOf(db: Database = test.db): Metrics {
-  return createMetrics({ db, logger, version: '1.2.3', role: 'worker' });
+  return createMetrics({ db, logger, version: '1.2.3', role: 'worker', config: NO_BACKUPS });
 }
 
 async function fill({ knex }: Database): Promise<void> {
@@ -61,6 +63,7 @@ describe('metrics', () => {
     const kinds = ours.map(([name, { type }]) => `${name} ${type}`);
     expect(kinds.sort((a, b) => (a < b ? -1 : 1))).toEqual([
       'muster_backup_age_seconds gauge',
+      'muster_backup_interval_seconds gauge',
       'muster_build_info gauge',
       'muster_commands_oldest_age_seconds gauge',
       'muster_commands_pending gauge',
@@ -240,11 +243,28 @@ describe('metrics', () => {
     expect([Object.keys(ages), Math.floor((ages[first] ?? 0) / 60)]).toEqual([[first], 60]);
   });
 
+  it('show the interval of expected backups also before the first of them', async () => {
+    const unexpected = await metricsOf().text();
+    expect(valuesOf(unexpected, 'muster_backup_interval_seconds')).toEqual({});
+    const about = { version: '1', role: 'all', config: { backupEvery: DAY_MS } };
+    const shown = async () => {
+      const text = await createMetrics({ db: test.db, logger, ...about }).text();
+      return ['interval', 'age'].map((name) => valuesOf(text, `muster_backup_${name}_seconds`));
+    };
+    expect(await shown()).toEqual([{ '': 86_400 }, {}]);
+    await test.db.knex('backups').insert({
+      ...{ state: 'finished', source: 'command', file: '/x.backup', is_encrypted: false },
+      ...{ started_at: new Date(Date.now() - 60_000), finished_at: new Date() },
+    });
+    expect(await shown()).toEqual([{ '': 86_400 }, { '': expect.closeTo(60, -1) }]);
+  });
+
   it('show the certificate of TLS_CERT_FILE', async () => {
     const notAfter = new Date('2030-01-01T00:00:00Z');
     const names = { commonName: 'mdm.example.com', subject: 'CN=mdm' };
     const tlsFile = () => ({ ...names, notBefore: new Date(0), notAfter });
-    const metrics = createMetrics({ db: test.db, logger, version: '1', role: 'all', tlsFile });
+    const about = { version: '1', role: 'all', config: NO_BACKUPS };
+    const metrics = createMetrics({ db: test.db, logger, ...about, tlsFile });
     const shown = valuesOf(await metrics.text(), 'muster_credential_expiry_timestamp_seconds');
     expect(shown['file ssl_certificate mdm.example.com']).toBe(notAfter.getTime() / 1000);
   });

@@ -66,7 +66,13 @@ async function deviceHandlerOf({ db, box }: TestApp, onMessage: (type: string) =
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
   const { logger } = capturingLogger();
-  metrics = createMetrics({ db: app.db, logger, version: '1.2.3', role: 'all' });
+  metrics = createMetrics({
+    db: app.db,
+    logger,
+    version: '1.2.3',
+    role: 'all',
+    config: { backupEvery: undefined },
+  });
   const deviceHandler = await deviceHandlerOf(app, metrics.countMessage);
   const onAnswer = metrics.observeRequest;
   const server = createHttpServer({ app: app.app, deviceHandler, logger, onAnswer });
