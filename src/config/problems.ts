@@ -9,7 +9,7 @@ export const APPLE_DEP_HOST = 'https://mdmenrollment.apple.com';
 /** All contradictions between variables that are valid by themselves. */
 export function crossProblems(env: Record<string, string>): string[] {
   const checks = [
-    dataDirProblems,
+    directoryProblems,
     pairProblems,
     tlsProblems,
     oidcProblems,
@@ -21,9 +21,12 @@ export function crossProblems(env: Record<string, string>): string[] {
 }
 
 /** File systems of the kernel take no files, and Node.js never ends its attempts to make a directory. */
-function dataDirProblems({ DATA_DIR: directory }: Record<string, string>): string[] {
-  if (directory === undefined || !/^\/(proc|sys)(\/|$)/.test(resolve(directory))) return [];
-  return [`DATA_DIR: ${directory} is in a file system of the kernel; name a directory on a disk`];
+function directoryProblems(env: Record<string, string>): string[] {
+  return ['DATA_DIR', 'BACKUP_DIR'].flatMap((name) => {
+    const directory = env[name];
+    if (directory === undefined || !/^\/(proc|sys)(\/|$)/.test(resolve(directory))) return [];
+    return [`${name}: ${directory} is in a file system of the kernel; name a directory on a disk`];
+  });
 }
 
 /** With one of the two the server would silently run without TLS. */

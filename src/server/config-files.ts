@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import { requireBackupDirectory } from '../backup/server/backup-directory.js';
 import { type Config, ConfigError } from '../config/config.js';
 import { type ParsedCertificate, parseCertificates } from '../crypto/x509/certificate.js';
 import type { ServerIdentity } from '../pki/tls/server-identity.js';
@@ -46,6 +47,15 @@ export function readFactoryCas({ deviceCaFile }: Config): ParsedCertificate[] {
   return authorities ?? [];
 }
 
+/** Throws ConfigError where this process makes backups and BACKUP_DIR cannot hold any. */
+function checkBackupDirectory({ backupDir, role }: Config): void {
+  // A process with ROLE=web only asks others for them.
+  if (backupDir === undefined || role === 'web') return;
+  const reading = new SettingFiles();
+  reading.attempt('BACKUP_DIR', () => requireBackupDirectory(backupDir));
+  reading.finish();
+}
+
 function problemsOf(read: () => unknown): string[] {
   try {
     read();
@@ -56,10 +66,10 @@ function problemsOf(read: () => unknown): string[] {
   }
 }
 
-/** Reads all of them once. Returns what is wrong with each. */
+/** Looks at all files and directories that settings name. Returns what is wrong with each. */
 export function fileProblems(config: Config): string[] {
-  return [readTls, readApnsCa, readDepCa, readFactoryCas].flatMap((read) =>
-    problemsOf(() => read(config)),
+  return [readTls, readApnsCa, readDepCa, readFactoryCas, checkBackupDirectory].flatMap((check) =>
+    problemsOf(() => check(config)),
   );
 }
 

@@ -111,14 +111,16 @@ describe('a bad environment', () => {
     expect(problems({ [name]: value })).toEqual([`${name}: ${problem}`]);
   });
 
-  it.each(['/proc/x', '/proc', '/sys/../proc/1'])(
-    'is refused: DATA_DIR=%s, where no directory can be made',
-    (directory) => {
-      expect(() => loadConfig({ DATA_DIR: directory }, cwd)).toThrow(
-        `DATA_DIR: ${directory} is in a file system of the kernel; name a directory on a disk`,
-      );
-    },
-  );
+  it.each([
+    ['DATA_DIR', '/proc/x'],
+    ['DATA_DIR', '/proc'],
+    ['DATA_DIR', '/sys/../proc/1'],
+    ['BACKUP_DIR', '/proc/x'],
+  ])('is refused: %s=%s, where no directory can be made', (name, directory) => {
+    expect(problems({ [name]: directory })).toEqual([
+      `${name}: ${directory} is in a file system of the kernel; name a directory on a disk`,
+    ]);
+  });
 
   it.each(['web', 'worker'])('is refused: ROLE=%s without a database to share', (role) => {
     expect(problems({ ROLE: role })).toEqual([

@@ -81,6 +81,14 @@ describe('muster doctor', () => {
     expect(findings.map(({ what }) => what.split(':')[0])).toEqual(['PORT', 'LAB']);
   });
 
+  it('reports a BACKUP_DIR that can hold no backup, as the start does', async () => {
+    const { text, codes } = await run({ ...settings(), BACKUP_DIR: __filename });
+    expect(codes).toEqual([2]);
+    expect(text).toMatch(
+      /^error +configuration_invalid +BACKUP_DIR: .*doctor\.test\.ts is no directory; name a directory/m,
+    );
+  });
+
   it('reports a database that does not answer, without its password, and checks the rest', async () => {
     const env = {
       ...settings(),
