@@ -27,7 +27,7 @@ export function backupWarnings(state: BackupState): Advice[] {
   const at = lastBackupAt(state);
   const last = at === null ? 'There is no good one' : `The last good one is of ${at.toISOString()}`;
   if (failure !== undefined) {
-    const detail = `The last backup failed: ${failure}. ${last}. Remove the cause, then POST /api/v1/backups.`;
+    const detail = `The last backup failed: ${failure}. ${last}. Remove the cause, then make one: POST /api/v1/backups, or muster backup FILE.`;
     return [{ code: 'backup_failed', detail }];
   }
   // One that takes long is no failure.

@@ -7,7 +7,13 @@ import type { BackupProgress } from '../../backup/backup-stream.js';
 import { makeBackup } from '../../backup/make-backup.js';
 import { findMasterKey } from '../../backup/restored-key.js';
 import type { Config } from '../../config/config.js';
-import { insertMadeBackup, type MadeBackup } from '../../db/backup/backup-repository.js';
+import {
+  type BackupSize,
+  type CommandBackup,
+  type FailedBackup,
+  insertFailedBackup,
+  insertMadeBackup,
+} from '../../db/backup/backup-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
@@ -37,60 +43,81 @@ export interface BackupArgs {
 
 /** `-` is standard output. */
 export async function backupCommand(io: BackupIo, file: string, args: BackupArgs): Promise<void> {
-  const { config, db, logger, musterVersion, write } = io;
+  const { config, db, write } = io;
   if (file === '') throw new UsageError('name the file to write, or - for standard output');
-  const { dataDir, masterKey: configured, backupPassphrase } = config;
-  const { withMasterKey, passphraseFile } = args;
-  const source = { file: passphraseFile, configured: backupPassphrase, ...io.passphrase };
-  const passphrase = await newPassphrase(source);
+  const { passphraseFile, withMasterKey } = args;
   const started = performance.now();
-  const startedAt = new Date();
-  const progress = { last: { tablesDone: 0, tablesTotal: 0, rows: 0, bytes: 0 } as BackupProgress };
-  const say = paced(write);
-  const size = await makeBackup(
-    {
-      ...{ db, musterVersion, passphrase, withMasterKey },
-      masterKey: findMasterKey({ dataDir, configured, logger }),
-      onProgress: (now) => {
-        progress.last = now;
-        say(() => `${now.tablesDone} of ${now.tablesTotal} tables, ${sizeText(now.bytes)} of rows`);
-      },
-    },
-    (bytes) => (file === '-' ? writeTo(io.stdout, bytes) : writeBackupFile(file, bytes)),
-  );
-  const { tablesDone, rows } = progress.last;
-  const isEncrypted = passphrase !== undefined;
-  const made = { file: pathOf(file), tables: tablesDone, rows, bytes: size };
-  await record(db, { made, isEncrypted, startedAt });
-  const how = isEncrypted ? 'encrypted' : 'not encrypted';
-  const what = `${tablesDone} tables, ${rows} rows, ${sizeText(size)}, ${how}`;
+  const backup: CommandBackup = {
+    file: file === '-' ? file : resolve(file),
+    is_encrypted: (passphraseFile ?? config.backupPassphrase) !== undefined,
+    created_by: cliContext().actor.name,
+    startedAt: new Date(),
+  };
+  const progress = { last: { tablesDone: 0, tablesTotal: 0, rows: 0, bytes: 0 } };
+  const onProgress = (now: BackupProgress) => {
+    progress.last = now;
+  };
+  const bytes = await make(io, { file, args, onProgress }).catch(async (error: unknown) => {
+    await recordFailure(io, { ...backup, progress: progress.last, error: messageOf(error) });
+    throw error;
+  });
+  const { tablesDone: tables, rows } = progress.last;
+  await record(db, { ...backup, tables, rows, bytes });
+  const how = backup.is_encrypted ? 'encrypted' : 'not encrypted';
+  const what = `${tables} tables, ${rows} rows, ${sizeText(bytes)}, ${how}`;
   write(`${file === '-' ? 'standard output' : file}: ${what}, in ${secondsSince(started)}`);
   if (withMasterKey === true) return;
   write('The master key is not in it: keep a copy of it elsewhere.');
 }
 
-function pathOf(file: string): string {
-  return file === '-' ? file : resolve(file);
+interface Making {
+  file: string;
+  args: BackupArgs;
+  onProgress(progress: BackupProgress): void;
+}
+
+/** Returns the size of the file. */
+async function make(io: BackupIo, { file, args, onProgress }: Making): Promise<number> {
+  const { config, db, logger, musterVersion, write, stdout } = io;
+  const { dataDir, masterKey: configured, backupPassphrase } = config;
+  const { withMasterKey, passphraseFile } = args;
+  const source = { file: passphraseFile, configured: backupPassphrase, ...io.passphrase };
+  const passphrase = await newPassphrase(source);
+  const say = paced(write);
+  return await makeBackup(
+    {
+      ...{ db, musterVersion, passphrase, withMasterKey },
+      masterKey: findMasterKey({ dataDir, configured, logger }),
+      onProgress: (now) => {
+        onProgress(now);
+        say(() => `${now.tablesDone} of ${now.tablesTotal} tables, ${sizeText(now.bytes)} of rows`);
+      },
+    },
+    (bytes) => (file === '-' ? writeTo(stdout, bytes) : writeBackupFile(file, bytes)),
+  );
 }
 
 /** So that the server knows the age of its newest backup. */
-async function record(
-  db: Database,
-  { made, isEncrypted, startedAt }: { made: MadeBackup; isEncrypted: boolean; startedAt: Date },
-): Promise<void> {
+async function record(db: Database, backup: CommandBackup & BackupSize): Promise<void> {
   await inTransaction(db, async (trx) => {
-    const context = cliContext();
-    const backup = {
-      source: 'command' as const,
-      is_encrypted: isEncrypted,
-      created_by: context.actor.name,
-    };
-    const targetId = await insertMadeBackup(trx, { ...backup, ...made, startedAt });
+    const { file, tables, rows, bytes } = backup;
+    const targetId = await insertMadeBackup(trx, backup);
     await writeAudit(trx, {
-      ...{ context, action: 'backups.create', targetType: 'backups' },
-      ...{ targetId, outcome: 'success', details: { ...made } },
+      ...{ context: cliContext(), action: 'backups.create', targetType: 'backups' },
+      ...{ targetId, outcome: 'success', details: { file, tables, rows, bytes } },
     });
   });
+}
+
+/** So that who does not see this output, as of cron, finds it in the list and by the doctor. */
+async function recordFailure({ db, logger }: BackupIo, backup: FailedBackup): Promise<void> {
+  await insertFailedBackup(db, backup).catch((err: unknown) => {
+    logger.warn({ err }, 'the failure of the backup could not be recorded');
+  });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 async function writeTo(

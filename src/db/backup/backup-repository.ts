@@ -11,11 +11,28 @@ export interface NewBackup {
 }
 
 /** What a backup came to. */
-export interface MadeBackup {
-  file: string;
+export interface BackupSize {
   tables: number;
   rows: number;
   bytes: number;
+}
+
+/** How far a backup has come. */
+export interface BackupSteps {
+  tablesDone: number;
+  tablesTotal: number;
+  bytes: number;
+}
+
+/** One that was begun by `muster backup`. */
+export interface CommandBackup extends Omit<NewBackup, 'source'> {
+  file: string;
+  startedAt: Date;
+}
+
+export interface FailedBackup extends CommandBackup {
+  progress: BackupSteps;
+  error: string;
 }
 
 const LOCK = 'lock table backups in share row exclusive mode';
@@ -46,12 +63,13 @@ export async function insertBackup(
 /** Adds one that was made by `muster backup`. Returns its id. */
 export async function insertMadeBackup(
   trx: Transaction,
-  backup: NewBackup & MadeBackup & { startedAt: Date },
+  backup: CommandBackup & BackupSize,
 ): Promise<number> {
   const { tables, rows, startedAt, ...values } = backup;
   const [row] = await trx('backups')
     .insert({
       ...values,
+      source: 'command',
       state: 'finished',
       tables_done: tables,
       tables_total: tables,
@@ -62,6 +80,26 @@ export async function insertMadeBackup(
     })
     .returning<{ id: number }[]>('id');
   return row?.id ?? 0;
+}
+
+/** Adds one that `muster backup` could not make. */
+export async function insertFailedBackup(
+  { knex }: Pick<Database, 'knex'>,
+  backup: FailedBackup,
+): Promise<void> {
+  const { startedAt, progress, ...values } = backup;
+  const { tablesDone, tablesTotal, bytes } = progress;
+  await knex('backups').insert({
+    ...values,
+    source: 'command',
+    state: 'failed',
+    tables_done: tablesDone,
+    tables_total: tablesTotal === 0 ? null : tablesTotal,
+    bytes,
+    created_at: startedAt,
+    started_at: startedAt,
+    finished_at: knex.fn.now(),
+  });
 }
 
 export interface StartedBackup {
@@ -89,7 +127,7 @@ export async function startBackup(
 export async function storeBackupProgress(
   { background }: Database,
   id: number,
-  { tablesDone, tablesTotal, bytes }: { tablesDone: number; tablesTotal: number; bytes: number },
+  { tablesDone, tablesTotal, bytes }: BackupSteps,
 ): Promise<void> {
   await background.query(
     `update backups set tables_done = $2, tables_total = $3, bytes = $4
@@ -101,7 +139,7 @@ export async function storeBackupProgress(
 export async function finishBackup(
   { background }: Database,
   id: number,
-  { tables, rows, bytes }: Omit<MadeBackup, 'file'>,
+  { tables, rows, bytes }: BackupSize,
 ): Promise<void> {
   await background.query(
     `update backups set state = 'finished', tables_done = $2, tables_total = $2, row_count = $3,
@@ -140,10 +178,14 @@ const IS_DUE = `
 select not exists (
   select from backups where state in ('waiting', 'running')
     or (state in ('finished', 'deleted') and created_at > now() - :every::float8 * interval '1 ms')
-    or (state = 'failed' and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
+    or (state = 'failed' and source <> 'command'
+      and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
 ) as is_due`;
 
-/** Whether the last good one was begun longer than `every` ago, and no other failed within `retry`; milliseconds. */
+/**
+ * Whether the last good one was begun longer than `every` ago, and none that the server made itself failed
+ * within `retry`; milliseconds.
+ */
 export async function isBackupDue(
   trx: Transaction,
   times: { every: number; retry: number },

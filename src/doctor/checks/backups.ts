@@ -20,11 +20,14 @@ export const backupsCheck: Check = {
   needs: 'schema',
   run: async ({ db, config }) => {
     const { age, failure } = await backupFacts(db.knex);
-    const { backupEvery, databaseUrl } = config;
+    const { backupDir, backupEvery, databaseUrl } = config;
     if (failure !== undefined) {
       const what = `The last backup failed: ${failure}.`;
-      const cure =
-        "Remove the cause, then run: muster api POST /backups, muster api GET '/backups?sort=-id'";
+      const again =
+        backupDir === undefined
+          ? 'muster backup FILE'
+          : "muster api POST /backups, muster api GET '/backups?sort=-id'";
+      const cure = `Remove the cause, then run: ${again}`;
       return [error('backup_failed', { what, why: WHY, cure })];
     }
     if (age === undefined && databaseUrl !== undefined && backupEvery === undefined) {
