@@ -74,10 +74,17 @@ export class Doctor {
   async #run(check: Check, context: SchemaContext): Promise<Finding[]> {
     const limitMs = check.limitMs ?? this.#options.limitMs ?? CHECK_LIMIT_MS;
     const found = await withinLimit(async () => check.run(context), limitMs).catch(
-      (fault: unknown) => [failedFinding(check.name, reasonOf(fault))],
+      (fault: unknown) => [failedFinding(check.name, withoutStatement(fault))],
     );
     return found.map((one) => ({ check: check.name, ...one }));
   }
+}
+
+/** Knex writes the statement before what PostgreSQL says. */
+function withoutStatement(fault: unknown): string {
+  const reason = reasonOf(fault);
+  const isOfDatabase = fault instanceof Error && 'severity' in fault;
+  return isOfDatabase ? reason.slice(reason.lastIndexOf(' - ') + 1).replace(/^- /, '') : reason;
 }
 
 /** With it, nothing of the tables can be read. */

@@ -1,4 +1,6 @@
 import type { Check } from '../../src/doctor/check.js';
+import { jobsCheck } from '../../src/doctor/checks/jobs.js';
+import { schemaCheck } from '../../src/doctor/checks/schema.js';
 import { ok, warning } from '../../src/doctor/finding.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { brief, examine } from './doctor-helpers.js';
@@ -36,6 +38,33 @@ describe('the doctor', () => {
       { check: 'warned', code: 'warned', severity: 'warning', ...problem },
       { check: 'fine', code: 'fine', severity: 'ok', what: 'All is well.', why: null, cure: null },
     ]);
+  });
+
+  it('shows what PostgreSQL says without the statement', async () => {
+    const refused: Check = {
+      name: 'refused',
+      needs: 'database',
+      run: async ({ db }) => {
+        await db.knex.raw('select 1 from nowhere');
+        return [];
+      },
+    };
+    const [finding] = await examine({ checks: [refused], db: test.db });
+    expect(finding?.what).toBe(
+      'The check refused could not be carried out: relation "nowhere" does not exist.',
+    );
+  });
+
+  it('says that the first start is under way until the job queue is there', async () => {
+    await test.db.knex.raw('alter view jobs rename to later');
+    const [finding] = await examine({ checks: [schemaCheck, jobsCheck], db: test.db });
+    expect([finding?.code, finding?.what]).toEqual([
+      'schema_older',
+      'The tables of the job queue are missing: a start makes them now, or was ended.',
+    ]);
+    await test.db.knex.raw('alter view later rename to jobs');
+    const after = await examine({ checks: [schemaCheck, jobsCheck], db: test.db });
+    expect(brief(after)).toEqual(['ok schema', 'ok jobs']);
   });
 
   it('waits for no check longer than its limit', async () => {

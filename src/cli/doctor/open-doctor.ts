@@ -1,3 +1,4 @@
+import { accessSync, constants } from 'node:fs';
 import { readCredentialReport } from '../../api/credentials/credentials.js';
 import { type Config, withHttps } from '../../config/config.js';
 import { SecretBox } from '../../crypto/secrets/secret-box.js';
@@ -55,12 +56,34 @@ type Opened = OpenDatabase | Extract<DoctorDatabase, { failure: unknown }>;
 
 async function open(config: Config): Promise<Opened> {
   const { databaseUrl, dataDir } = config;
-  if (databaseUrl === undefined && !hasCluster(dataDir)) return { failure: noDatabase(dataDir) };
+  if (databaseUrl === undefined) {
+    const refusal = refusalOf(dataDir);
+    if (refusal !== undefined) return { failure: unreadable(dataDir, refusal) };
+    if (!hasCluster(dataDir)) return { failure: noDatabase(dataDir) };
+  }
   try {
     return await openDatabase(config, SILENT, { mode: 'use', sizes: FEW_CONNECTIONS });
   } catch (fault) {
     return { failure: unreachable(fault, databaseUrl !== undefined) };
   }
+}
+
+/** The code with which the account of this process is kept out; undefined: it may enter, or there is nothing. */
+function refusalOf(dataDir: string): string | undefined {
+  try {
+    accessSync(dataDir, constants.R_OK | constants.X_OK);
+    return undefined;
+  } catch (fault) {
+    const { code = '' } = fault as NodeJS.ErrnoException;
+    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : code;
+  }
+}
+
+function unreadable(dataDir: string, code: string) {
+  const what = `DATA_DIR (${dataDir}) cannot be read by this account (${code}).`;
+  const why = 'The embedded database and the master key are in it: nothing of them can be checked.';
+  const cure = 'Run muster doctor as the account of the server: sudo -u ACCOUNT muster doctor';
+  return error('data_dir_unreadable', { what, why, cure });
 }
 
 function noDatabase(dataDir: string) {

@@ -1,5 +1,12 @@
 import type { Database } from '../connection/database.js';
 
+/** False until a start or a migration has made the job queue, after all tables. */
+export async function hasJobs({ background }: Pick<Database, 'background'>): Promise<boolean> {
+  const text = "select to_regclass('jobs') is not null as is_there";
+  const { rows } = await background.query<{ is_there: boolean }>(text);
+  return rows[0]?.is_there === true;
+}
+
 export interface DeadJobs {
   task: string;
   count: number;

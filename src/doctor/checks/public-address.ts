@@ -27,7 +27,8 @@ export const sameServerCheck: Check = {
   limitMs: 20_000,
   run: async ({ config, db, address }) => {
     const { ready, authority } = await address();
-    if (ready === undefined || authority === undefined) return [];
+    // Of a foreign server the check of the address says so.
+    if (ready === undefined || authority === undefined || !isMuster(ready)) return [];
     const authorities = await listAuthorities(db.knex);
     if (authorities.some(({ der }) => der.equals(authority))) {
       return [ok('same_server', `${config.publicUrl} answers with a CA of this database.`)];
@@ -83,6 +84,10 @@ function unreachableFinding(
     'Start the server and the proxy in front of it, and open the port in the firewall. If devices reach ' +
     'it and only this machine does not, let its name resolve to the local address here.';
   return error('public_address_unreachable', { what, why: WHY, cure });
+}
+
+function isMuster(ready: HttpAnswer): boolean {
+  return [200, 503].includes(ready.status) && readReport(ready) !== undefined;
 }
 
 function readiness(publicUrl: string, ready: HttpAnswer): Found {

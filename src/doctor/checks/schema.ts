@@ -1,3 +1,4 @@
+import { hasJobs } from '../../db/doctor/work-facts.js';
 import { migrationStatus } from '../../db/schema/migrate.js';
 import type { Check } from '../check.js';
 import { error, ok } from '../finding.js';
@@ -18,14 +19,20 @@ export const schemaCheck: Check = {
       return [error('schema_newer', { what, why, cure })];
     }
     if (applied.length === 0) {
-      const what = 'The database is empty: Muster has not been started with it.';
+      const what =
+        'The database is empty: Muster has not been started with it, or its first start is still under way.';
       const cure =
-        'Start the server: muster serve. Or check that DATABASE_URL and DATA_DIR are meant.';
+        'Wait for the start, or start the server: muster serve. Or check that DATABASE_URL and DATA_DIR are meant.';
       return [error('schema_missing', { what, why, cure })];
     }
     if (pending.length > 0) {
       const what = `${pending.length} migrations are pending, the first is ${pending[0]}.`;
       const cure = 'muster migrate (back up before: docs/operations.md, "Upgrade")';
+      return [error('schema_older', { what, why, cure })];
+    }
+    if (!(await hasJobs(db))) {
+      const what = 'The tables of the job queue are missing: a start makes them now, or was ended.';
+      const cure = 'Wait for the start that is under way, or run: muster migrate';
       return [error('schema_older', { what, why, cure })];
     }
     return [ok('schema', `All ${applied.length} migrations are applied.`)];

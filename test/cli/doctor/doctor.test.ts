@@ -1,10 +1,12 @@
-import { existsSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { doctor } from '../../../src/cli/doctor/doctor.js';
 import { reportLines } from '../../../src/cli/doctor/doctor-text.js';
 import { loadConfig } from '../../../src/config/config.js';
 import { worstOf } from '../../../src/doctor/finding.js';
 import { MASTER_KEY, startApp, type TestApp } from '../../helpers/app.js';
+import { ROOT, TYPESCRIPT } from '../../helpers/process.js';
 import {
   removeTemporaryDirectories,
   temporaryDirectory,
@@ -107,6 +109,29 @@ describe('muster doctor', () => {
     expect(codes).toEqual([2]);
     expect(text).toMatch(/^error +database_missing +There is no database in DATA_DIR \(/m);
     expect(existsSync(DATA_DIR)).toBe(false);
+  });
+
+  it('says that it may not read DATA_DIR, rather than that there was no start', async () => {
+    const DATA_DIR = temporaryDirectory();
+    chmodSync(DATA_DIR, 0o000);
+    const code = `
+      const { withDoctor } = require(${JSON.stringify(join(ROOT, 'src/cli/doctor/open-doctor.ts'))});
+      const { loadConfig } = require(${JSON.stringify(join(ROOT, 'src/config/config.ts'))});
+      const config = loadConfig({ DATA_DIR: ${JSON.stringify(DATA_DIR)}, APNS_HOST: 'http://127.0.0.1:9' }, '/');
+      if (process.getuid() === 0) process.setuid(65534);
+      withDoctor(config, (one) => one.examine()).then(({ findings }) =>
+        console.log(JSON.stringify(findings.filter(({ severity, check }) => severity === 'error' && check === 'database'))));`;
+    const args = ['--require', TYPESCRIPT, '-e', code];
+    const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', cwd: ROOT });
+    expect([JSON.parse(stdout), stderr]).toEqual([
+      [
+        expect.objectContaining({
+          code: 'data_dir_unreadable',
+          what: `DATA_DIR (${DATA_DIR}) cannot be read by this account (EACCES).`,
+        }),
+      ],
+      '',
+    ]);
   });
 
   it('shows the text of others on one line, without escape sequences', () => {

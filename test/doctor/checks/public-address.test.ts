@@ -81,6 +81,16 @@ describe('the public address', () => {
 });
 
 describe('who answers at the public address', () => {
+  it('is not judged where the address is of another program', async () => {
+    const port = await listenWith(answer(200, '<html>'));
+    const env = { PUBLIC_URL: `http://127.0.0.1:${port}` };
+    const both = [publicAddressCheck, sameServerCheck];
+    const findings = await examine({ checks: both, env, db: one.db });
+    expect(brief(findings.filter(({ severity }) => severity === 'error'))).toEqual([
+      'error public_address_not_muster',
+    ]);
+  });
+
   let one: TestApp;
   let other: TestApp;
   beforeAll(async () => {
