@@ -2,11 +2,13 @@ import { requestTypes } from '../../src/protocol/apple/command-schema.js';
 import { devices } from '../../src/resources/devices/devices.js';
 import {
   ACTION_NAMES,
+  type Asker,
   actionRequest,
   type CommandType,
   fieldsOf,
   isTyped,
   offersOf,
+  renameRequests,
 } from '../../web/src/features/device/actions.js';
 import { FACT_GROUPS, factsOf } from '../../web/src/features/device/facts.js';
 import { resultOf } from '../../web/src/features/device/results.js';
@@ -16,13 +18,15 @@ const REASON = { code: 'unsupported_on_platform', detail: 'does not exist on mac
 const TYPES: CommandType[] = ACTION_NAMES.map((name) => ({
   request_type: name,
   role: name === 'EraseDevice' ? 'admin' : 'operator',
-  is_destructive: name !== 'DisableLostMode',
+  is_destructive: name !== 'DisableLostMode' && name !== 'Settings',
   eligible: name !== 'ClearPasscode',
   reasons: name === 'ClearPasscode' ? [REASON] : [],
 }));
 
+const offersFor = (asker: Partial<Asker>, types = TYPES) =>
+  offersOf(types, { role: 'admin', device: {}, hasUnlockToken: true, ...asker });
 const namesFor = (role: string, isLost = false) =>
-  offersOf(TYPES, { role, isLost, hasUnlockToken: true }).map(({ name }) => name);
+  offersFor({ role, device: { is_mdm_lost_mode_enabled: isLost } }).map(({ name }) => name);
 
 describe('the actions of a device', () => {
   it('are requests that Apple has', () => {
@@ -42,7 +46,7 @@ describe('the actions of a device', () => {
   });
 
   it('name the reason where the device cannot take them', () => {
-    const offers = offersOf(TYPES, { role: 'admin', isLost: false, hasUnlockToken: false });
+    const offers = offersFor({ hasUnlockToken: false });
     expect(offers.find(({ name }) => name === 'ClearPasscode')?.reason).toEqual(REASON);
     expect(offers.find(({ name }) => name === 'DeviceLock')?.reason).toBeUndefined();
   });
@@ -50,12 +54,47 @@ describe('the actions of a device', () => {
   it('clear the passcode only with an unlock token', () => {
     const types = TYPES.map((type) => ({ ...type, eligible: true, reasons: [] }));
     const reasonWith = (hasUnlockToken: boolean | undefined) =>
-      offersOf(types, { role: 'admin', isLost: false, hasUnlockToken }).find(
-        ({ name }) => name === 'ClearPasscode',
-      )?.reason?.code;
+      offersFor({ hasUnlockToken }, types).find(({ name }) => name === 'ClearPasscode')?.reason
+        ?.code;
     expect(reasonWith(false)).toBe('no_unlock_token');
     expect(reasonWith(true)).toBeUndefined();
     expect(reasonWith(undefined)).toBeUndefined();
+  });
+
+  it('rename a Mac and what is supervised, but never what is its own user’s', () => {
+    const reasonFor = (device: Asker['device']) =>
+      offersFor({ device }).find(({ name }) => name === 'Settings')?.reason?.code;
+    expect(reasonFor({ platform: 'iOS', is_supervised: false })).toBe('not_supervised');
+    expect(reasonFor({ platform: 'iOS', is_supervised: true })).toBeUndefined();
+    expect(reasonFor({ platform: 'iOS', is_supervised: null })).toBeUndefined();
+    expect(reasonFor({ platform: 'macOS', is_supervised: false })).toBeUndefined();
+    expect(reasonFor({ platform: 'macOS', enrollment_type: 'user' })).toBe(
+      'forbidden_by_enrollment',
+    );
+  });
+
+  it('rename a device, which then reports its name', () => {
+    const [rename, report] = renameRequests(7, 'Reading room 4');
+    expect([rename.method, rename.path, rename.body]).toEqual([
+      'PATCH',
+      '/api/v1/devices/7',
+      { data: { type: 'devices', id: 7, attributes: { device_name: 'Reading room 4' } } },
+    ]);
+    const attributes = {
+      request_type: 'DeviceInformation',
+      parameters: { Queries: ['DeviceName'] },
+    };
+    expect([report.method, report.path, report.body]).toEqual([
+      'POST',
+      '/api/v1/devices/7/commands',
+      { data: { type: 'commands', attributes } },
+    ]);
+  });
+
+  it('ask for more before they are sent, unless nothing is lost by them', () => {
+    const offers = offersFor({ device: { is_mdm_lost_mode_enabled: true } });
+    const without = offers.filter(({ hasDialog }) => !hasDialog).map(({ name }) => name);
+    expect(without).toEqual(['DisableLostMode']);
   });
 
   it('send what was filled in, and nothing else', () => {

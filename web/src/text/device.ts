@@ -78,6 +78,7 @@ export const deviceText = {
     ClearPasscode: 'Clear passcode',
     EnableLostMode: 'Turn Lost Mode on',
     DisableLostMode: 'Turn Lost Mode off',
+    Settings: 'Rename',
     EraseDevice: 'Erase',
   },
   reason: (code: string, detail: string) => {
@@ -115,6 +116,13 @@ export const deviceText = {
     hints: { PIN: 'Six digits. Leave it empty and Muster makes one.' } as Record<string, string>,
     curl: 'What this dialog sends. TOKEN is a shell variable with your API token.',
     lostNeeds: 'Enter a message or a phone number.',
+  },
+  rename: {
+    title: (name: string) => `Rename ${name}`,
+    about: 'The new name is shown here once the device has taken it and reported it.',
+    name: 'New name',
+    submit: 'Rename',
+    cancel: 'Cancel',
   },
   tabs: 'What is known of the device',
   tab: {

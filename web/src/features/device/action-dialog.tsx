@@ -15,7 +15,7 @@ const words = deviceText.confirm;
 
 interface Props {
   device: Device;
-  name: ActionName;
+  name: Exclude<ActionName, 'Settings'>;
   role: string | undefined;
   sending: Sending;
   onDone: () => void;

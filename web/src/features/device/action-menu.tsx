@@ -33,7 +33,7 @@ export function ActionMenu({ offers, onChoose }: Props) {
 
 /** One that is not possible keeps its place and can have the focus, so that its reason is read. */
 function ActionItem({ offer, onChoose }: { offer: Offer; onChoose: () => void }) {
-  const { name, isDestructive, reason } = offer;
+  const { name, hasDialog, reason } = offer;
   const isPossible = reason === undefined;
   return (
     <li>
@@ -45,7 +45,7 @@ function ActionItem({ offer, onChoose }: { offer: Offer; onChoose: () => void })
         onClick={isPossible ? onChoose : undefined}
       >
         {words[name]}
-        {isDestructive && ' …'}
+        {hasDialog && ' …'}
       </button>
       {reason !== undefined && (
         <p id={`why-${name}`} className="action-reason">

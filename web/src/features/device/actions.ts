@@ -9,6 +9,8 @@ export const ACTION_NAMES = [
   'ClearPasscode',
   'EnableLostMode',
   'DisableLostMode',
+  // Renames it.
+  'Settings',
   'EraseDevice',
 ] as const;
 export type ActionName = (typeof ACTION_NAMES)[number];
@@ -28,15 +30,21 @@ export interface Reason {
 
 export interface Offer {
   name: ActionName;
-  isDestructive: boolean;
+  /** A dialog asks for more before anything is sent. */
+  hasDialog: boolean;
   /** Why the device cannot take it; undefined: it can. */
   reason: Reason | undefined;
 }
 
-interface Asker {
+export interface Asker {
   /** Of the person who is signed in. */
   role: string | undefined;
-  isLost: boolean;
+  device: {
+    platform?: string | null | undefined;
+    enrollment_type?: string | null | undefined;
+    is_supervised?: boolean | null | undefined;
+    is_mdm_lost_mode_enabled?: boolean | null | undefined;
+  };
   /** Whether the server has the token that clears the passcode; undefined: not read yet. */
   hasUnlockToken: boolean | undefined;
 }
@@ -45,20 +53,36 @@ const NO_UNLOCK_TOKEN: Reason = {
   code: 'no_unlock_token',
   detail: 'the device has escrowed no unlock token in its present enrollment',
 };
+const NOT_SUPERVISED: Reason = {
+  code: 'not_supervised',
+  detail: 'only a supervised device can be renamed',
+};
+const USERS_OWN: Reason = {
+  code: 'forbidden_by_enrollment',
+  detail: 'the device is its own user’s, and named by nobody else',
+};
 
 /** What the role may send, in the order of the buttons. Lost Mode is either on or off. */
 export function offersOf(types: readonly CommandType[], asker: Asker): Offer[] {
-  const { role, isLost, hasUnlockToken } = asker;
+  const isLost = asker.device.is_mdm_lost_mode_enabled === true;
   return ACTION_NAMES.flatMap((name) => {
     const type = types.find(({ request_type: requestType }) => requestType === name);
-    if (type === undefined || !isAllowed(role, type.role)) return [];
+    if (type === undefined || !isAllowed(asker.role, type.role)) return [];
     if (name === (isLost ? 'EnableLostMode' : 'DisableLostMode')) return [];
     const reasons = type.eligible === false ? (type.reasons as Reason[]) : [];
-    // Eligibility is of the platform and the enrollment: the token is read by itself.
-    const lacksToken = name === 'ClearPasscode' && hasUnlockToken === false;
-    const [reason] = lacksToken ? [...reasons, NO_UNLOCK_TOKEN] : reasons;
-    return [{ name, isDestructive: type.is_destructive ?? true, reason }];
+    const [reason = ownReason(name, asker)] = reasons;
+    const hasDialog = name === 'Settings' || (type.is_destructive ?? true);
+    return [{ name, hasDialog, reason }];
   });
+}
+
+/** Eligibility is of the whole command: the token, and the one setting, are looked at here. */
+function ownReason(name: ActionName, { device, hasUnlockToken }: Asker): Reason | undefined {
+  if (name === 'ClearPasscode') return hasUnlockToken === false ? NO_UNLOCK_TOKEN : undefined;
+  if (name !== 'Settings') return undefined;
+  if (device.enrollment_type === 'user') return USERS_OWN;
+  const isUnsupervised = device.platform !== 'macOS' && device.is_supervised === false;
+  return isUnsupervised ? NOT_SUPERVISED : undefined;
 }
 
 function isAllowed(role: string | undefined, least: string | undefined): boolean {
@@ -81,6 +105,26 @@ export function actionRequest(
     path: `/api/v1/devices/${id}/commands`,
     body: { data: { type: 'commands', attributes } },
   };
+}
+
+/** Sets the name, and has the device report it: otherwise the next inventory would show it. */
+export function renameRequests(id: number, name: string): [ApiRequest, ApiRequest] {
+  const attributes = {
+    request_type: 'DeviceInformation',
+    parameters: { Queries: ['DeviceName'] },
+  };
+  return [
+    {
+      method: 'PATCH',
+      path: `/api/v1/devices/${id}`,
+      body: { data: { type: 'devices', id, attributes: { device_name: name } } },
+    },
+    {
+      method: 'POST',
+      path: `/api/v1/devices/${id}/commands`,
+      body: { data: { type: 'commands', attributes } },
+    },
+  ];
 }
 
 /** What a dialog asks for besides the name; a PIN needs the role admin, and only Macs have one. */

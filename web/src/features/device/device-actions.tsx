@@ -8,6 +8,7 @@ import { ActionDialog } from './action-dialog';
 import { ActionMenu } from './action-menu';
 import { actionRequest, type Offer, offersOf } from './actions';
 import { actionTypesQuery, type Device, type Sending, unlockTokenQuery } from './queries';
+import { RenameDialog } from './rename-dialog';
 
 const words = deviceText.actions;
 
@@ -24,16 +25,21 @@ export function DeviceActions({ device, sending }: Props) {
   const types = useQuery(actionTypesQuery(id));
   const [chosen, setChosen] = useState<Offer>();
   const unlock = useQuery({ ...unlockTokenQuery(id), enabled: may('listSecretsOfDevice') });
-  const asker = {
-    role: me?.role,
-    isLost: device.is_mdm_lost_mode_enabled === true,
-    hasUnlockToken: unlock.data,
-  };
+  const asker = { role: me?.role, device, hasUnlockToken: unlock.data };
   const offers = offersOf(types.data ?? [], asker);
   const choose = (offer: Offer) => {
     sending.reset();
-    if (offer.isDestructive) setChosen(offer);
+    if (offer.hasDialog) setChosen(offer);
     else sending.mutate(actionRequest(id, offer.name));
+  };
+  const dialog = {
+    device,
+    sending,
+    onDone: () => setChosen(undefined),
+    onCancel: () => {
+      sending.reset();
+      setChosen(undefined);
+    },
   };
   const post = (path: string) =>
     sending.mutate({ method: 'POST', path: `/api/v1/devices/${path}` });
@@ -58,18 +64,9 @@ export function DeviceActions({ device, sending }: Props) {
         </Button>
       )}
       {offers.length > 0 && <ActionMenu offers={offers} onChoose={choose} />}
-      {chosen !== undefined && (
-        <ActionDialog
-          device={device}
-          name={chosen.name}
-          role={me?.role}
-          sending={sending}
-          onDone={() => setChosen(undefined)}
-          onCancel={() => {
-            sending.reset();
-            setChosen(undefined);
-          }}
-        />
+      {chosen?.name === 'Settings' && <RenameDialog {...dialog} />}
+      {chosen !== undefined && chosen.name !== 'Settings' && (
+        <ActionDialog {...dialog} name={chosen.name} role={me?.role} />
       )}
     </>
   );

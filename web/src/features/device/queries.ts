@@ -163,11 +163,16 @@ export function commandQuery(id: number) {
   });
 }
 
-/** Sends what a button or a finding asks for, then reads all of the device again. */
+/** Sends what a button or a finding asks for, in its order; then reads all of the device again. */
 export function useSend(id: number) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (request: ApiRequest) => sendRequest<unknown>(request),
+    mutationFn: async (requests: ApiRequest | readonly ApiRequest[]) => {
+      if ('path' in requests) return sendRequest<unknown>(requests);
+      const data = [];
+      for (const request of requests) data.push(await sendRequest<unknown>(request));
+      return { data };
+    },
     onSettled: () => {
       void queries.invalidateQueries({ queryKey: ['commands'] });
       return queries.invalidateQueries({ queryKey: ['device', id] });
