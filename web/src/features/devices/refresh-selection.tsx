@@ -67,7 +67,8 @@ async function ask(target: Target, confirm: number | undefined): Promise<number>
       : { type, relationships: { devices: { data: target.ids.map(identifier) } } };
   const body = { data, ...(confirm !== undefined && { meta: { confirm } }) };
   const document = await call(() => client.POST('/devices/inventory', { body: body as never }));
-  return document.data?.length ?? 0;
+  // What a dry run shows has no data.
+  return 'data' in document ? (document.data?.length ?? 0) : 0;
 }
 
 function identifier(id: number) {
