@@ -9,13 +9,10 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { connectDatabase } from '../src/db/connection/database.js';
-import { migrate } from '../src/db/schema/migrate.js';
-import { createLogger } from '../src/logger.js';
 import { ApiClient } from './load/api-client.js';
-import { openServer, trustFleet } from './load/database.js';
-import { createFleetSeed } from './load/fleet.js';
+import { openServer } from './load/database.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
-import { fillFleet } from './scale/fill.js';
+import { fillDatabase } from './scale/filled-database.js';
 import { listCases, nameOf, RESOURCES } from './scale/list-cases.js';
 import { LIST_SESSION } from './scale/plans.js';
 import {
@@ -48,33 +45,10 @@ function say(line: string): void {
   (options.json ? process.stderr : process.stdout).write(`${line}\n`);
 }
 
-async function migrateDatabase(connectionString: string): Promise<void> {
-  const db = connectDatabase({ connectionString, applicationName: 'bench' });
-  await migrate(db, { logger: createLogger('error') }).finally(() => db.close());
-}
-
 interface Bench {
   api: ApiClient;
   client: pg.Client;
   url: string;
-}
-
-/** Fills the database unless it has devices. Returns how many it has. */
-async function prepare(url: string, client: pg.Client): Promise<number> {
-  const count = async () => {
-    const { rows } = await client.query<{ count: number }>('select count(*)::int from devices');
-    return rows[0]?.count ?? 0;
-  };
-  await migrateDatabase(url);
-  if ((await count()) === 0) {
-    await trustFleet(url, await createFleetSeed(1));
-    const startedAt = performance.now();
-    const filler = new pg.Client({ connectionString: url });
-    await filler.connect();
-    await fillFleet(filler, Number(options.devices)).finally(() => filler.end());
-    say(`filled in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
-  }
-  return await count();
 }
 
 async function walkAll({ api, client }: Bench): Promise<Walked[]> {
@@ -120,7 +94,8 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    const devices = await prepare(url, client);
+    const fill = { client, devices: Number(options.devices), directory: dataDir, say };
+    const { devices } = await fillDatabase(url, fill);
     await client.query(LIST_SESSION);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };

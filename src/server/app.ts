@@ -28,7 +28,7 @@ import { GroupPreviews } from '../groups/group-preview.js';
 import type { BodyReader } from '../http/bodies/body-reader.js';
 import { jsonApiErrorHandler, noSuchRoute, plainNotFound } from '../http/errors/json-api-errors.js';
 import { createConsole } from '../http/pages/console.js';
-import { builtConsole, findConsole } from '../http/pages/console-files.js';
+import { builtConsole, readConsole } from '../http/pages/console-files.js';
 import { createLabRouter } from '../http/pages/lab-page.js';
 import { createRootPage } from '../http/pages/root-page.js';
 import { compress } from '../http/requests/compress.js';
@@ -236,8 +236,9 @@ function mountOperations(
 
 /** Undefined where it is not built, and in a process without the API. */
 function openConsole({ consoleDirectory, config }: AppDeps): RequestHandler | undefined {
-  const files = findConsole(consoleDirectory ?? builtConsole());
-  return files === undefined || config.role === 'worker' ? undefined : createConsole(files);
+  if (config.role === 'worker') return undefined;
+  const files = readConsole(consoleDirectory ?? builtConsole());
+  return files && createConsole(files);
 }
 
 function mountEnrollment(app: Express, deps: AppDeps): void {

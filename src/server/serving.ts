@@ -3,7 +3,7 @@ import { ensureAdminToken } from '../auth/first-admin-token.js';
 import { createFirstSignInLink, LINK_MINUTES } from '../auth/sign-in-links.js';
 import { type Config, isLoopback } from '../config/config.js';
 import type { ConnectionSettings, Database } from '../db/connection/database.js';
-import { builtConsole, findConsole } from '../http/pages/console-files.js';
+import { builtConsole, hasConsole } from '../http/pages/console-files.js';
 import { drain, listen, listenError } from '../http/server/listen.js';
 import { createHttpServer } from '../http/server/server.js';
 import type { Logger } from '../logger.js';
@@ -65,7 +65,7 @@ export async function offerSignIn(
   { adminToken, role }: Config,
   { db, logger, consoleDirectory = builtConsole() }: SignInOffer,
 ): Promise<void> {
-  if (role === 'worker' || findConsole(consoleDirectory) === undefined) return;
+  if (role === 'worker' || !hasConsole(consoleDirectory)) return;
   const link = await createFirstSignInLink({ db, publicUrl, adminToken });
   if (link === undefined) return;
   logger.info(`Open the console, once and within ${LINK_MINUTES} minutes: ${link.url}`);

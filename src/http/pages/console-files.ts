@@ -1,12 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join, sep } from 'node:path';
 
-/** One file of the built console, and the compressed ones beside it. */
+/** One file of the built console, and what the build has compressed of it. */
 export interface ConsoleFile {
-  path: string;
+  bytes: Buffer;
   mediaType: string;
-  /** By content coding: the path of the file in it. */
-  encoded: Partial<Record<Encoding, string>>;
+  encoded: Partial<Record<Encoding, Buffer>>;
 }
 
 export interface ConsoleFiles {
@@ -42,9 +41,16 @@ export function builtConsole(): string | undefined {
   return built.endsWith(`${sep}dist`) ? join(built, 'web') : undefined;
 }
 
-/** Undefined where the directory holds no console. Files are found now, and read when they are asked for. */
-export function findConsole(directory: string | undefined): ConsoleFiles | undefined {
-  if (directory === undefined || !existsSync(join(directory, INDEX))) return undefined;
+export function hasConsole(directory: string | undefined): directory is string {
+  return directory !== undefined && existsSync(join(directory, INDEX));
+}
+
+/**
+ * Undefined where the directory holds no console. All of it is read now (1.3 MB): an upgrade that replaces the
+ * files of a running server must not take from a page what it has yet to load.
+ */
+export function readConsole(directory: string | undefined): ConsoleFiles | undefined {
+  if (!hasConsole(directory)) return undefined;
   const names = readdirSync(directory, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name));
@@ -53,7 +59,7 @@ export function findConsole(directory: string | undefined): ConsoleFiles | undef
   const plain = names.filter((name) => !compressed.some((suffix) => name.endsWith(suffix)));
   const files = plain.map((path): [string, ConsoleFile] => [
     path.slice(directory.length).split(sep).join('/'),
-    { path, mediaType: mediaTypeOf(path), encoded: encodedOf(path, known) },
+    { bytes: readFileSync(path), mediaType: mediaTypeOf(path), encoded: encodedOf(path, known) },
   ]);
   const byPath = new Map(files);
   byPath.delete(`/${INDEX}`);
@@ -65,6 +71,7 @@ function mediaTypeOf(path: string): string {
 }
 
 function encodedOf(path: string, known: ReadonlySet<string>): ConsoleFile['encoded'] {
-  const found = ENCODINGS.map((encoding) => [encoding, path + SUFFIXES[encoding]] as const);
-  return Object.fromEntries(found.filter(([, name]) => known.has(name)));
+  const named = ENCODINGS.map((encoding) => [encoding, path + SUFFIXES[encoding]] as const);
+  const found = named.filter(([, name]) => known.has(name));
+  return Object.fromEntries(found.map(([encoding, name]) => [encoding, readFileSync(name)]));
 }

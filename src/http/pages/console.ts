@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import { type ConsoleFile, type ConsoleFiles, ENCODINGS } from './console-files.js';
 
@@ -35,11 +34,11 @@ const SHORT = 'public, max-age=3600';
 /** GET and HEAD of the console: its files, and one page for all of its routes. Passes others on. */
 export function createConsole({ index, files }: ConsoleFiles): RequestHandler {
   const page = withNonce(index);
-  return async (req, res, next) => {
+  return (req, res, next) => {
     const { path } = req;
     if (!['GET', 'HEAD'].includes(req.method) || isOfServer(path)) return next();
     const file = files.get(path);
-    if (file !== undefined) return await sendFile(req, res, file);
+    if (file !== undefined) return sendFile(req, res, file);
     if (isFile(path) || !acceptsHtml(req)) return next();
     sendIndex(req, res, page);
   };
@@ -59,11 +58,10 @@ function acceptsHtml(req: Request): boolean {
   return /\btext\/html\b/i.test(req.get('accept') ?? '');
 }
 
-async function sendFile(req: Request, res: Response, file: ConsoleFile): Promise<void> {
+function sendFile(req: Request, res: Response, file: ConsoleFile): void {
   const accepted = req.acceptsEncodings();
   const encoding = ENCODINGS.find((name) => accepted.includes(name) && name in file.encoded);
-  const path = (encoding && file.encoded[encoding]) ?? file.path;
-  const bytes = await readFile(path);
+  const bytes = (encoding && file.encoded[encoding]) ?? file.bytes;
   res.vary('Accept-Encoding');
   res.setHeader('Cache-Control', req.path.startsWith('/assets/') ? IMMUTABLE : SHORT);
   res.setHeader('Content-Type', file.mediaType);

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
@@ -22,9 +22,10 @@ const INDEX = `<!doctype html>
 `;
 
 let app: TestApp;
+let directory: string;
 
 beforeAll(async () => {
-  const directory = temporaryDirectory();
+  directory = temporaryDirectory();
   mkdirSync(join(directory, 'assets'));
   const files = {
     'index.html': INDEX,
@@ -212,4 +213,16 @@ describe('a server without a built console', () => {
     expect((await fetch(`${other.url}/devices`, { headers: HTML })).status).toBe(404);
     await other.stop();
   });
+});
+
+it('is what it was at the start, whatever an upgrade does to the files', async () => {
+  rmSync(directory, { recursive: true });
+  const plain = await get('/assets/main-Bx3k.js', {});
+  expect([plain.status, plain.bytes.toString()]).toEqual([200, SCRIPT]);
+  const compressed = await get('/assets/main-Bx3k.js', { 'accept-encoding': 'br' });
+  expect([compressed.status, brotliDecompressSync(compressed.bytes).toString()]).toEqual([
+    200,
+    SCRIPT,
+  ]);
+  expect((await get('/devices')).status).toBe(200);
 });

@@ -83,7 +83,7 @@ export const devicesText = {
     platform: 'Platform',
     health: 'Health',
     last_seen: 'Last contact',
-    enrolled_at: 'Enrolled',
+    enrolled_at: 'Enrolled at',
     enrollment_state: 'Enrollment',
     enrollment_method: 'Enrolled by',
     is_enrolled: 'Enrolled',

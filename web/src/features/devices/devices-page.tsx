@@ -37,10 +37,11 @@ export function DevicesPage() {
   const count = words.count(total, total_is_estimate);
   const selection = useSelection(JSON.stringify([search.q, search.f]));
   const columns = useMemo(() => (search.cols ?? DEFAULT_COLUMNS).map(columnOf), [search.cols]);
-  const { hasNextPage, isFetching, fetchNextPage } = query;
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const onEnd = useCallback(() => {
-    if (hasNextPage && !isFetching) void fetchNextPage();
-  }, [hasNextPage, isFetching, fetchNextPage]);
+    // Goes before a look at what is loaded, which it ends.
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
 
   return (
     <Page

@@ -11,6 +11,8 @@ import { apiRules, type DevicesSearch } from './search';
 export type DeviceRow = RowOf<Schemas['devices_resource']>;
 
 const PAGE_SIZE = 100;
+/** So many loaded pages, each of which is a request, are looked at as often as one. */
+const PAGES_AT_ONCE = 4;
 
 export interface ListShape {
   search: DevicesSearch;
@@ -52,6 +54,8 @@ export function devicesQuery(shape: ListShape) {
       return { rows: rowsOf(document), meta, next: cursorOf(links?.next) };
     },
     getNextPageParam: (last) => last.next,
+    refetchInterval: ({ state: { data } }) =>
+      LIVE.refetchInterval * Math.ceil((data?.pages.length ?? 1) / PAGES_AT_ONCE),
   });
 }
 
