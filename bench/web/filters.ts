@@ -63,7 +63,6 @@ async function choicesFor(api: ApiClient): Promise<Choice[]> {
     { attribute: 'OS version', typed: version },
     { attribute: 'OS version', comparison: 'from', typed: version },
     { attribute: 'Model', comparison: 'contains', typed: 'MacBook' },
-    { attribute: 'Health', chosen: 'attention' },
     { attribute: 'Supervised', chosen: 'false' },
     { attribute: 'Last contact', typed: '7' },
     { attribute: 'Asset tag', comparison: 'starts with', typed: 'A-1' },
@@ -97,9 +96,16 @@ async function filter(page: Page, choice: Choice): Promise<Filtered> {
   const name = [attribute, comparison, chosen].filter((part) => part !== '').join(' ');
   const measuring = page.evaluate<Times>(`bench.filtered('click')`);
   await dialog.getByRole('button', { name: 'Add filter' }).click();
-  const found = await resultOf(page, { name, times: await measuring });
+  const found = await resultOf(page, { name, times: await named(measuring, name) });
   await restore(page, () => page.getByRole('button', { name: /^Remove the filter/ }).click());
   return found;
+}
+
+/** With the filter in the message of what fails. */
+function named(measuring: Promise<Times>, name: string): Promise<Times> {
+  return measuring.catch((cause: unknown) => {
+    throw new Error(`the filter "${name}": ${String(cause)}`, { cause });
+  });
 }
 
 async function search(page: Page): Promise<Filtered> {
@@ -130,6 +136,6 @@ async function resultOf(
 async function restore(page: Page, undo: () => Promise<void>): Promise<void> {
   const before = await page.evaluate<string>('bench.count()');
   await undo();
-  await page.waitForFunction(`bench.count() !== ${JSON.stringify(before)}`);
+  await page.evaluate(`bench.changed(${JSON.stringify(before)})`);
   await page.evaluate('bench.rows()');
 }

@@ -4,10 +4,17 @@
   const rowAt = (index) => document.querySelector(`[role="row"][data-index="${index}"]`);
   const hasText = (row) => row !== null && row.textContent.trim() !== '';
   const countText = () => document.querySelector('h1 ~ [role="status"]');
+  const count = () => countText()?.textContent ?? '';
 
-  /** When the frame in which it first holds has been painted. */
-  async function painted(holds) {
-    while (!holds()) await nextFrame();
+  const LIMIT_MS = 20_000;
+
+  /** When the frame in which it first holds has been painted. Throws after 20 s, naming what did not come. */
+  async function painted(holds, what) {
+    const limit = performance.now() + LIMIT_MS;
+    while (!holds()) {
+      if (performance.now() > limit) throw new Error(`not within 20 s: ${what}`);
+      await nextFrame();
+    }
     await nextFrame();
     const channel = new MessageChannel();
     const after = new Promise((resolve) => {
@@ -32,19 +39,20 @@
   /** From the click on Sign in to the rows, with the first row focused. */
   async function signIn() {
     const at = await nextEvent('click', ({ target }) => target.closest('[type="submit"]') !== null);
-    const rows = await painted(() => hasText(rowAt(0)) && hasText(rowAt(1)));
+    const rows = await painted(() => hasText(rowAt(0)) && hasText(rowAt(1)), 'two rows');
     rowAt(0).focus();
     return { at, rows };
   }
 
   /** When the second row has become the current one. */
-  const moved = () => painted(() => document.activeElement?.dataset?.index === '1');
+  const moved = () => painted(() => document.activeElement?.dataset?.index === '1', 'the next row');
 
   /** From the last event of this kind to the rows of another list of devices. */
   async function filtered(type) {
     const before = countText().textContent;
     const at = await nextEvent(type, () => true);
-    const end = await painted(() => countText().textContent !== before && hasText(rowAt(0)));
+    const isOther = () => countText().textContent !== before && hasText(rowAt(0));
+    const end = await painted(isOther, `rows of another list than ${before}`);
     const asked = performance
       .getEntriesByType('resource')
       .find(({ name, startTime }) => startTime >= at && name.includes('/api/v1/devices?'));
@@ -104,8 +112,9 @@
     signIn,
     moved,
     filtered,
-    rows: () => painted(() => hasText(rowAt(0))),
-    count: () => countText()?.textContent ?? '',
+    rows: () => painted(() => hasText(rowAt(0)), 'a row'),
+    count,
+    changed: (before) => painted(() => count() !== before, `another count than ${before}`),
     startScrolling() {
       globalThis.bench.scrolling = new Scrolling();
       void globalThis.bench.scrolling.run();
