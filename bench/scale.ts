@@ -3,16 +3,12 @@
 // runs by the clock, and prints what each costs and how many rows its plan reads. DATABASE_URL, or
 // BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and uses it again.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { connectDatabase } from '../src/db/connection/database.js';
 import { ApiClient } from './load/api-client.js';
-import { openServer } from './load/database.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
-import { fillDatabase } from './scale/filled-database.js';
+import { fillDatabase, overDatabase } from './scale/filled-database.js';
 import { listCases, nameOf, RESOURCES } from './scale/list-cases.js';
 import { LIST_SESSION } from './scale/plans.js';
 import {
@@ -116,21 +112,7 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   }
 }
 
-async function main(): Promise<void> {
-  const kept = options.keep === undefined ? undefined : resolve(options.keep);
-  if (kept !== undefined) mkdirSync(kept, { recursive: true });
-  const directory = kept ?? mkdtempSync(join(tmpdir(), 'muster-bench-scale-'));
-  const given = process.env.DATABASE_URL ?? process.env.BENCH_DATABASE_URL;
-  const server = await openServer(directory, given);
-  try {
-    await runOn(server.url, directory);
-  } finally {
-    await server.stop();
-    if (kept === undefined) rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-main().catch((error: unknown) => {
+overDatabase(options.keep, runOn).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = 1;
 });

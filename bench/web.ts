@@ -4,15 +4,11 @@
 // beside consoles that ask what a browser asks. DATABASE_URL, or BENCH_DATABASE_URL, uses an empty database
 // elsewhere; --keep fills DIR once and uses it again.
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { ApiClient } from './load/api-client.js';
-import { openServer } from './load/database.js';
 import { startServerProcess } from './load/server-process.js';
-import { type FilledDatabase, fillDatabase } from './scale/filled-database.js';
+import { type FilledDatabase, fillDatabase, overDatabase } from './scale/filled-database.js';
 import { type Console, launchBrowser } from './web/browser.js';
 import { measureFilters } from './web/filters.js';
 import { measureFirstList } from './web/first-list.js';
@@ -126,21 +122,7 @@ async function runOn(databaseUrl: string, dataDir: string): Promise<void> {
   }
 }
 
-async function main(): Promise<void> {
-  const kept = options.keep === undefined ? undefined : resolve(options.keep);
-  if (kept !== undefined) mkdirSync(kept, { recursive: true });
-  const directory = kept ?? mkdtempSync(join(tmpdir(), 'muster-bench-web-'));
-  const given = process.env.DATABASE_URL ?? process.env.BENCH_DATABASE_URL;
-  const server = await openServer(directory, given);
-  try {
-    await runOn(server.url, directory);
-  } finally {
-    await server.stop();
-    if (kept === undefined) rmSync(directory, { recursive: true, force: true });
-  }
-}
-
-main().catch((error: unknown) => {
+overDatabase(options.keep, runOn).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = 1;
 });

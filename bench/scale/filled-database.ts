@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
-import { trustFleet } from '../load/database.js';
+import { openServer, trustFleet } from '../load/database.js';
 import { createFleetSeed, type FleetSeed } from '../load/fleet.js';
 import { fillFleet } from './fill.js';
 
@@ -21,6 +22,27 @@ interface Options {
   /** Keeps the keys of the fleet beside its database. */
   directory: string;
   say: (line: string) => void;
+}
+
+/**
+ * Runs it over the database in `keep`, which stays, or in a directory of its own. DATABASE_URL, or
+ * BENCH_DATABASE_URL, names one elsewhere.
+ */
+export async function overDatabase(
+  keep: string | undefined,
+  run: (url: string, directory: string) => Promise<void>,
+): Promise<void> {
+  const kept = keep === undefined ? undefined : resolve(keep);
+  if (kept !== undefined) mkdirSync(kept, { recursive: true });
+  const directory = kept ?? mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const given = process.env.DATABASE_URL ?? process.env.BENCH_DATABASE_URL;
+  const server = await openServer(directory, given);
+  try {
+    await run(server.url, directory);
+  } finally {
+    await server.stop();
+    if (kept === undefined) rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 /** Migrates the database, and fills it unless it has devices. */

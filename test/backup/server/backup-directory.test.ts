@@ -24,7 +24,7 @@ function problemsOf(env: Record<string, string>): string[] {
   }
 }
 
-/** What an account that is not root is told. */
+/** The answer to an account that is not root. */
 function saidToNobody(directory: string): string {
   const file = join(ROOT, 'src', 'backup', 'server', 'backup-directory.ts');
   const code = `
