@@ -1,10 +1,14 @@
 // npm run bench:workers. Idle polls and commands a second with one process and with WORKERS=2 over the same
-// database, in turns. BENCH_WORKERS changes the number, BENCH_ROUNDS the rounds, BENCH_SECONDS and
-// BENCH_CONNECTIONS the load.
+// database, in turns, and how many cores Muster, PostgreSQL and the load took meanwhile: what is more cannot come from
+// more processes once they are all taken. BENCH_WORKERS changes the number, BENCH_ROUNDS the rounds, BENCH_SECONDS
+// and BENCH_CONNECTIONS the load.
+
+import { availableParallelism } from 'node:os';
 
 import { type BenchDatabase, openBenchDatabase, refillQueues } from './load/database.js';
 import { createFleetSeed, type FleetSeed, udidOf } from './load/fleet.js';
 import { type Measured, ms, quantilesOf } from './load/measure.js';
+import { usageOfFamily } from './load/process-usage.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
 
@@ -17,10 +21,21 @@ const PER_DEVICE = 40;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
-interface Found {
-  idle: Measured;
-  loop: Measured;
+/** CPU of each side as a number of cores. */
+interface Cores {
+  muster: number;
+  postgres: number;
+  load: number;
 }
+
+type Timed = Measured & { cores: Cores };
+
+interface Found {
+  idle: Timed;
+  loop: Timed;
+}
+
+const cpuOf = (pid: number) => usageOfFamily(pid)?.cpuSeconds ?? 0;
 
 async function measure(
   database: BenchDatabase,
@@ -34,9 +49,15 @@ async function measure(
   const client = await WorkerProcess.start({ seed, port, databaseUrl, connections: CONNECTIONS });
   const run = async (task: Parameters<WorkerProcess['prepare']>[0]) => {
     await client.prepare(task);
+    const pids = [server.pid, database.pid ?? 0];
+    const [before, started] = [pids.map(cpuOf), performance.now()];
     const measured = await client.run();
+    const seconds = (performance.now() - started) / 1000;
+    const [muster = 0, postgres = 0] = pids.map(
+      (pid, i) => (cpuOf(pid) - (before[i] ?? 0)) / seconds,
+    );
     if (measured.failures > 0) throw new Error(`${measured.failures} requests failed`);
-    return measured;
+    return { ...measured, cores: { muster, postgres, load: measured.cpu } };
   };
   try {
     await run({ kind: 'enroll', from: 0, to: DEVICES });
@@ -55,9 +76,15 @@ async function measure(
 }
 
 function describe(workers: number, { idle, loop }: Found): string {
-  const rate = ({ perSecond, p50, p99 }: Measured) =>
-    `${Math.round(perSecond).toLocaleString('en')}/s (p50 ${ms(p50)}, p99 ${ms(p99)})`;
+  const rate = ({ perSecond, p50, p99, cores }: Timed) =>
+    `${Math.round(perSecond).toLocaleString('en')}/s (p50 ${ms(p50)}, p99 ${ms(p99)}; cores: ${coresText(cores)})`;
   return `WORKERS=${workers}: Idle ${rate(idle)}, commands ${rate(loop)}`;
+}
+
+function coresText({ muster, postgres, load }: Cores): string {
+  const sum = (muster + postgres + load).toFixed(2);
+  const parts = `Muster ${muster.toFixed(2)}, PostgreSQL ${postgres.toFixed(2)}, load ${load.toFixed(2)}`;
+  return `${parts}: ${sum} of ${availableParallelism()}`;
 }
 
 function medians(found: Found[]) {
