@@ -7,9 +7,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { connectDatabase, type Database } from '../src/db/connection/database.js';
+import { connectDatabase } from '../src/db/connection/database.js';
 import { migrate } from '../src/db/schema/migrate.js';
 import { createLogger } from '../src/logger.js';
+import { fillToGigabytes } from './data/bulky-rows.js';
 import { openServer } from './load/database.js';
 import { usageOf } from './load/process-usage.js';
 
@@ -17,42 +18,8 @@ const GB = Number(process.env.BENCH_GB ?? 2);
 const PASSPHRASE = process.env.BENCH_PASSPHRASE === 'on' ? 'correct horse battery' : '';
 const ENTRY = join(__dirname, '..', 'dist', 'src', 'cli', 'muster.js');
 const SAMPLE_MS = 100;
-const STEP = 20_000;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
-
-/** Bytes that do not compress, as sealed ones: 32 for each digest. */
-const random = (digests: number) =>
-  `(select string_agg(sha256(convert_to(n || '/' || i || random(), 'UTF8')), '') from generate_series(1, ${digests}) i)`;
-
-const DEVICES = `
-insert into devices (udid, serial_number, platform, os_version, enrollment_state, is_enrolled, enrollment_number)
-select gen_random_uuid()::text, 'BENCH' || n, 'iOS', '26.1', 'enrolled', true, 1
-from generate_series(1, 10000) n`;
-const COMMANDS = `
-insert into commands (uuid, device_id, request_type, status, payload, result, queued_at, sent_at, acknowledged_at, ended_at)
-select gen_random_uuid(), 1 + n % 10000, 'DeviceInformation', 'Acknowledged', ${random(16)}, ${random(40)},
-  now(), now(), now(), now()
-from generate_series(1, ${STEP}) n`;
-const APPLICATIONS = `
-insert into installed_applications (device_id, bundle_identifier, name, version, bundle_size)
-select 1 + n % 10000, 'com.example.application.' || random(), 'An application of ' || n, '1.2.' || n, n * 1000
-from generate_series(1, ${STEP}) n`;
-
-async function sizeOf({ pool }: Database): Promise<number> {
-  const { rows } = await pool.query('select pg_database_size(current_database()) as size');
-  return Number(rows[0].size);
-}
-
-async function fill(db: Database): Promise<number> {
-  await migrate(db, { logger: createLogger('error') });
-  await db.pool.query(DEVICES);
-  for (let size = 0; size < GB * 1e9; size = await sizeOf(db)) {
-    await Promise.all([db.pool.query(COMMANDS), db.pool.query(APPLICATIONS)]);
-  }
-  await db.pool.query('checkpoint');
-  return await sizeOf(db);
-}
 
 async function run(args: string[], env: Record<string, string>): Promise<string> {
   const started = performance.now();
@@ -81,7 +48,8 @@ async function main(): Promise<void> {
   const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   try {
-    const size = await fill(db);
+    await migrate(db, { logger: createLogger('error') });
+    const size = await fillToGigabytes(db, GB);
     say(`database: ${(size / 1e9).toFixed(2)} GB`);
     const env = { DATA_DIR: join(directory, 'data'), BACKUP_PASSPHRASE: PASSPHRASE };
     const file = join(directory, 'bench.backup');

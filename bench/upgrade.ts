@@ -1,6 +1,7 @@
 // npm run bench:upgrade. Migrates a database of the former release that was filled up, while connections
 // write to the tables of devices as devices make Muster write. Shows for each step of the plan how long it
-// took and how long the slowest of these writes waited. BENCH_DEVICES and BENCH_COMMANDS change the size.
+// took and how long the slowest of these writes waited. BENCH_DEVICES and BENCH_COMMANDS change the size;
+// BENCH_RECORD=on keeps the times for `muster migrate --plan`.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,6 +22,8 @@ const DEVICES = Number(process.env.BENCH_DEVICES ?? 10_000);
 const COMMANDS = Number(process.env.BENCH_COMMANDS ?? 1_000_000);
 const WRITERS = 4;
 const QUIET_MS = 5_000;
+const RECORD = process.env.BENCH_RECORD === 'on';
+const RECORDED = join(__dirname, '..', 'src', 'db', 'schema', 'measured-migrations.json');
 const DUMP = join(__dirname, '..', 'test', 'fixtures', 'former-release', 'database.sql');
 
 /** Without triggers: what they note is of no use here. */
@@ -127,14 +130,25 @@ async function main(): Promise<void> {
   writers.take();
   await sleep(QUIET_MS);
   show('no migration', QUIET_MS, writers.take());
+  const took: Record<string, number> = {};
+  const logger = createLogger('info', {
+    write: (line) => {
+      const { migration, ms } = JSON.parse(line) as { migration?: string; ms: number };
+      if (migration !== undefined) took[migration] = ms;
+    },
+  });
   for (const { migrations } of await planMigrations(db)) {
     const names = migrations.map(({ name }) => name);
     const upTo = directoryUpTo(directory, names.at(-1) ?? '');
     const started = performance.now();
-    await migrate(db, { logger: createLogger('error'), directory: upTo });
+    await migrate(db, { logger, directory: upTo });
     show(names.join(', '), performance.now() - started, writers.take());
   }
   await writers.stop();
+  if (RECORD) {
+    const recorded = { devices: DEVICES, commands: COMMANDS, ms: took };
+    writeFileSync(RECORDED, `${JSON.stringify(recorded, null, 2)}\n`);
+  }
   await db.close();
   await server.stop();
   rmSync(directory, { recursive: true, force: true });

@@ -40,6 +40,7 @@ export function decide({ requestType, template, kind }: BatchCommand, facts: Bat
   if (fault !== undefined) return { refusal: fault.code };
   if (forUsers && facts.has_user !== true) return { refusal: 'no_user_channel' };
   if (facts.has_unlock_token === false) return { refusal: 'no_unlock_token' };
+  if (facts.enrolled_with === true) return { refusal: 'enrolls' };
   if (facts.lacks_values === true) return { refusal: 'variable_has_no_value' };
   if (kind === 'own') return { parameters: template, leftOut: [], isForUsers: forUsers };
   const channel = forUsers ? ('user' as const) : ('device' as const);
@@ -49,7 +50,10 @@ export function decide({ requestType, template, kind }: BatchCommand, facts: Bat
 }
 
 /** Which facts decide about the command. */
-export function needsOf({ requestType, variables }: BatchCommand): FactNeeds {
+export function needsOf({ requestType, template, variables }: BatchCommand): FactNeeds {
   const unlockToken = requestType === 'ClearPasscode';
-  return { users: mayBeForUsers(requestType), unlockToken, variables };
+  const { Identifier: identifier } = template;
+  const removes = requestType === 'RemoveProfile' && typeof identifier === 'string';
+  const removedProfile = removes ? identifier : undefined;
+  return { users: mayBeForUsers(requestType), unlockToken, variables, removedProfile };
 }

@@ -1,4 +1,4 @@
-import type { PlannedEffect, PlannedStep } from '../db/schema/migration-plan.js';
+import { MEASURED_ON, type PlannedEffect, type PlannedStep } from '../db/schema/migration-plan.js';
 
 /** The plan for people: what each migration does, and what others cannot do meanwhile. */
 export function planLines(steps: readonly PlannedStep[]): string[] {
@@ -27,7 +27,21 @@ function stepLines({ inTransaction, migrations }: PlannedStep, number: number): 
         : []),
     ]),
     `  ${blockedText(effects, inTransaction)}`,
+    `  ${measuredText(migrations.map(({ measuredMs }) => measuredMs))}`,
   ];
+}
+
+/** What the step took where it was tried. */
+function measuredText(times: (number | undefined)[]): string {
+  const known = times.filter((ms) => ms !== undefined);
+  if (known.length === 0) return 'How long it takes was not measured.';
+  const seconds = (known.reduce((sum, ms) => sum + ms, 0) / 1000).toFixed(1);
+  const [devices, commands] = [MEASURED_ON.devices, MEASURED_ON.commands].map((count) =>
+    count.toLocaleString('en'),
+  );
+  const which =
+    known.length === times.length ? 'It' : `${known.length} of these ${times.length} migrations`;
+  return `${which} took ${seconds} s where it was tried: ${devices} devices, ${commands} commands, and 2 cores.`;
 }
 
 /** Between what is done and the table. */

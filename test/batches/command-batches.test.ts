@@ -365,6 +365,39 @@ describe('a batch of commands', () => {
     expect([row.device_id, row.request_type, others]).toEqual([device.id, 'ClearPasscode', []]);
   });
 
+  it('never removes the profile that a device enrolled with', async () => {
+    const [first = 0, second = 0] = await addDevices(app, 2);
+    const [profile] = await app.db
+      .knex('installed_profiles')
+      .insert({ device_id: first, payload_identifier: 'com.example.MDM' })
+      .returning<{ id: number }[]>('id');
+    await app.db
+      .knex('installed_payloads')
+      .insert({ installed_profile_id: profile?.id, payload_type: 'com.apple.mdm' });
+    const id = await create(
+      { request_type: 'RemoveProfile', parameters: { Identifier: 'com.example.mdm' } },
+      { devices: [first, second], confirm: 2 },
+    );
+    expect((await attributesOf(id)).targets).toMatchObject({
+      eligible: 1,
+      refused: [{ code: 'enrolls', count: 1, examples: [first] }],
+    });
+    await worker.run();
+    const rows = await app.db.knex('commands').where({ command_batch_id: id });
+    expect(rows.map(({ device_id }) => device_id)).toEqual([second]);
+    const answer = await api.post(
+      '/command_batches?dry_run=true',
+      batchDocument(
+        { request_type: 'RemoveProfile', parameters: { Identifier: 'dev.muster.ENROLL' } },
+        { devices: [second] },
+      ),
+    );
+    expect(answer.body.meta.targets).toMatchObject({
+      eligible: 0,
+      refused: [{ code: 'enrolls', count: 1, examples: [second] }],
+    });
+  });
+
   it('goes to every user where the command is for users', async () => {
     const mac = await ManagedDevice.enroll(app, { ProductName: 'Mac15,3', Model: 'Mac15,3' });
     const [anna, ben] = [await mac.signIn('anna'), await mac.signIn('ben')];

@@ -1,4 +1,5 @@
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import { ENROLLMENT_IDENTIFIER } from '../admin/settings-repository.js';
 import { lacksValueSql } from '../assignments/profile-values-sql.js';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Sql } from '../connection/statement-runner.js';
@@ -29,6 +30,8 @@ export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
   has_unlock_token: boolean | null;
   /** Lacks a value of a variable. */
   lacks_values: boolean | null;
+  /** The profile to be removed is the one that the device enrolled with; null where none is removed. */
+  enrolled_with: boolean | null;
 }
 
 /** Devices of equal facts. */
@@ -43,6 +46,8 @@ export interface FactNeeds {
   users: boolean;
   unlockToken: boolean;
   variables: readonly string[];
+  /** Identifier of the profile that the command removes. */
+  removedProfile?: string | undefined;
   /** A text of `devices as t0` that distinguishes further facts. */
   further?: Sql;
 }
@@ -54,11 +59,16 @@ const EXAMPLES = 10;
 /** The columns of BatchFacts. */
 export const factNames = [
   ...['enrollment_state', ...ELIGIBILITY_COLUMNS],
-  ...['has_user', 'has_unlock_token', 'lacks_values', 'further'],
+  ...['has_user', 'has_unlock_token', 'lacks_values', 'enrolled_with', 'further'],
 ].join(', ');
 
+const ENROLLED_WITH = `(lower(?) = ${ENROLLMENT_IDENTIFIER} or exists (
+    select from installed_profiles l join installed_payloads y on y.installed_profile_id = l.id
+    where l.device_id = t0.id and lower(l.payload_identifier) = lower(?) and y.payload_type = 'com.apple.mdm'))`;
+
 /** Columns of BatchFacts for `devices as t0`. */
-export function factSql({ users, unlockToken, variables, further }: FactNeeds): Sql {
+export function factSql(needs: FactNeeds): Sql {
+  const { users, unlockToken, variables, removedProfile, further } = needs;
   const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
   const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
     where octet_length(k.sealed) > 0)`;
@@ -68,9 +78,11 @@ export function factSql({ users, unlockToken, variables, further }: FactNeeds): 
     `${users ? hasUser : 'null::boolean'} as has_user`,
     `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
     `${variables.length > 0 ? lacks.text : 'null::boolean'} as lacks_values`,
+    `${removedProfile === undefined ? 'null::boolean' : ENROLLED_WITH} as enrolled_with`,
     `${further?.text ?? 'null::text'} as further`,
   ];
-  const bindings = [...lacks.bindings, ...(further?.bindings ?? [])];
+  const removed = removedProfile === undefined ? [] : [removedProfile, removedProfile];
+  const bindings = [...lacks.bindings, ...removed, ...(further?.bindings ?? [])];
   return { text: columns.join(', '), bindings };
 }
 

@@ -224,7 +224,9 @@ async function runPending(
   for (const group of source.groups(pending)) {
     const part = source.only([...before, ...applied, ...group]);
     const [batch, names] = (await db.knex.migrate.latest(config(part))) as [number, string[]];
-    for (const name of names) logger.info({ migration: name }, 'migration applied');
+    for (const name of names) {
+      logger.info({ migration: name, ms: part.durations.get(name) }, 'migration applied');
+    }
     applied.push(...names);
     firstBatch ??= batch;
     // One batch for all, since a rollback reverts a batch.

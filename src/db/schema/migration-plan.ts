@@ -1,4 +1,5 @@
 import type { Database } from '../connection/database.js';
+import measured from './measured-migrations.json';
 import { migrationStatus, requireKnownDatabase } from './migrate.js';
 import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
 import { recordStatements } from './recorded-statements.js';
@@ -10,7 +11,14 @@ export interface PlannedMigration {
   name: string;
   /** Those of one kind on one table together. */
   effects: PlannedEffect[];
+  /** How long it took where it was tried; undefined where it was not. */
+  measuredMs?: number | undefined;
 }
+
+/** Rows of the database on which migrations were tried: of the former release, see bench/upgrade.ts. */
+export const MEASURED_ON = { devices: measured.devices, commands: measured.commands };
+
+const MEASURED_MS: Partial<Record<string, number>> = measured.ms;
 
 export interface PlannedEffect extends Omit<Effect, 'name'> {
   names: string[];
@@ -42,7 +50,8 @@ export async function planMigrations(
     const migrations: PlannedMigration[] = [];
     for (const name of names) {
       const effects = joined(await migrationEffects(source, name, catalog));
-      migrations.push({ name, effects: effects.flatMap((one) => withRows(one, catalog)) });
+      const shown = effects.flatMap((one) => withRows(one, catalog));
+      migrations.push({ name, effects: shown, measuredMs: MEASURED_MS[name] });
     }
     const inTransaction = names.every((name) => source.usesTransaction(name));
     steps.push({ inTransaction, migrations });

@@ -36,6 +36,8 @@ function withoutTimeouts(step: Step): Step {
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   readonly directory: string;
+  /** Of the migrations that this source has applied, in ms, by name. */
+  readonly durations = new Map<string, number>();
   readonly #report: MigrationReport;
   readonly #names: string[];
 
@@ -87,7 +89,9 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
     const usesTransaction = this.usesTransaction(name);
     const step = (direction: 'up' | 'down') => async (knex: Knex) => {
       const run = usesTransaction ? withoutTimeouts(migration[direction]) : migration[direction];
+      const startedAt = performance.now();
       await run(knex, this.#report);
+      this.durations.set(name, Math.round(performance.now() - startedAt));
     };
     return Promise.resolve({ ...migration, up: step('up'), down: step('down') });
   }

@@ -31,7 +31,14 @@ export function serverIdentity(
   }
   const cert = [certificate, ...chain].map(({ der }) => encodePem('CERTIFICATE', der)).join('');
   const key = encodePem('PRIVATE KEY', exportPrivateKey(privateKey));
-  createSecureContext({ cert, key });
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_SSL_CA_MD_TOO_WEAK') throw error;
+    const what =
+      'the certificate or one of its chain is signed with SHA-1 or MD5, which TLS refuses';
+    throw new Error(`${what}: have it issued again with SHA-256`, { cause: error });
+  }
   return { ...parts, cert, key };
 }
 

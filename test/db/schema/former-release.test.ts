@@ -104,6 +104,12 @@ describe('the database of the former release', () => {
     expect(await rowsOf(former)).toEqual(withAdded(before));
   });
 
+  it('was used to time every migration since: BENCH_RECORD=on npm run bench:upgrade', async () => {
+    const migrations = (await planMigrations(test.db)).flatMap((step) => step.migrations);
+    const untimed = migrations.filter(({ measuredMs }) => measuredMs === undefined);
+    expect(untimed.map(({ name }) => name)).toEqual([]);
+  });
+
   it('keeps what processes of the former release read and write during the upgrade', async () => {
     const former = await columns();
     await migrate(test.db, { logger });

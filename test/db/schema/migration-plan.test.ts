@@ -123,20 +123,37 @@ exports.down = async () => undefined;\n`,
       '  20990102000000_second',
       '    changes devices (about 1,234 rows)',
       '  Blocks reads and writes of devices, and writes of tags until the step has ended.',
+      '  How long it takes was not measured.',
       '',
       'Step 2: outside a transaction; if it is interrupted, the next start does it again.',
       '  20990103000000_index',
       '    builds the index devices_name on devices (about 1,234 rows)',
       '  Blocks nothing.',
+      '  How long it takes was not measured.',
       '',
       'Step 3: outside a transaction; if it is interrupted, the next start does it again.',
       '  20990104000000_rows',
       '    what it does depends on the rows that it finds',
       '  Blocks nothing.',
+      '  How long it takes was not measured.',
     ]);
     const left = await db.knex('pg_tables').where({ schemaname: 'public' }).pluck('tablename');
     expect(new Set(left)).toEqual(new Set(['devices', 'tags']));
     expect(await db.knex('pg_class').where({ relname: 'knex_migrations' })).toEqual([]);
+  });
+
+  it('says how long a step took where it was tried', () => {
+    const step = (...times: (number | undefined)[]) =>
+      planLines([
+        {
+          inTransaction: true,
+          migrations: times.map((measuredMs, n) => ({ name: `m${n}`, effects: [], measuredMs })),
+        },
+      ]).at(-1);
+    const where = 'where it was tried: 10,000 devices, 1,000,000 commands, and 2 cores.';
+    expect(step(340, 1_210)).toBe(`  It took 1.6 s ${where}`);
+    expect(step(340, undefined)).toBe(`  1 of these 2 migrations took 0.3 s ${where}`);
+    expect(step(undefined)).toBe('  How long it takes was not measured.');
   });
 
   it('is empty when the schema is up to date', async () => {

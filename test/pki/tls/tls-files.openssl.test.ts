@@ -31,6 +31,9 @@ beforeAll(() => {
   run('pkcs12', '-export', '-in', 'rsa.pem', '-inkey', 'rsa.key', ...into);
   run('genpkey', '-algorithm', 'ed25519', '-out', 'ed.key');
   run('x509', '-in', 'rsa.pem', '-text', '-out', 'text.pem');
+  run('req', '-new', '-key', 'rsa.key', '-subj', '/CN=localhost', '-out', 'rsa.csr');
+  const sign = ['x509', '-req', '-in', 'rsa.csr', '-days', '2', '-CAcreateserial'];
+  run(...sign, '-sha1', '-CA', 'root.pem', '-CAkey', 'root.key', '-out', 'sha1.pem');
 });
 afterAll(() => openssl.remove());
 
@@ -64,6 +67,14 @@ describe('files for TLS', () => {
     ['a certificate for the key', 'rsa.pem', 'rsa.pem', ['TLS_KEY_FILE: there is no private key']],
     ['two keys', 'rsa.pem', 'two.key', ['TLS_KEY_FILE: there is more than one private key']],
     ['a key of no use', 'rsa.pem', 'ed.key', ['TLS_KEY_FILE: unsupported kind or size of key']],
+    [
+      'a signature with SHA-1',
+      'sha1.pem',
+      'rsa.key',
+      [
+        `${PAIR}: the certificate or one of its chain is signed with SHA-1 or MD5, which TLS refuses`,
+      ],
+    ],
     ['files that are not there', 'no.pem', 'no.key', ['TLS_CERT_FILE: ENOENT', 'TLS_KEY_FILE: EN']],
   ])('are refused with %s', (_what, cert, key, beginnings) => {
     let problems: string[] = [];
