@@ -195,7 +195,7 @@ function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, dept
 const SEARCHED = 's';
 
 /** Exactly the expression of the index. */
-function searchText(columns: readonly string[], table: string): string {
+export function searchText(columns: readonly string[], table: string): string {
   const texts = columns.map((name) => `coalesce(${table}.${quoted(name)}, '')`);
   return `(${texts.join(' || chr(10) || ')})`;
 }
@@ -215,6 +215,12 @@ const TEXT_OPERATORS: Record<TextOperator, (value: string) => [operator: string,
 
 function escaped(value: string): string {
   return value.replace(/[\\%_]/g, '\\$&');
+}
+
+/** The pattern of LIKE that a value of the column matches, also where the rule asks for those that don't. */
+export function textPattern({ op, value }: Pick<NodeOf<'text'>, 'op' | 'value'>): string {
+  const [, pattern] = TEXT_OPERATORS[op](value);
+  return pattern;
 }
 
 function textSql({ column, op, value }: NodeOf<'text'>, depth: number): Sql {

@@ -3,6 +3,7 @@ import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias, filterSql, quoted } from './filter-sql.js';
+import { impliedByIndexed } from './implied-sql.js';
 import { linkedSql } from './resolved-links.js';
 
 const TABLE = alias(0);
@@ -12,7 +13,7 @@ export function ruleSql(shape: ResourceShape, node: FilterNode): Sql {
   const linked = linkedSql(node);
   if (linked !== undefined) return linked;
   const sql = filterSql(node);
-  const implied = impliedSql(shape, node);
+  const implied = impliedSql(shape, node) ?? impliedByIndexed(shape, node);
   if (implied === undefined) return sql;
   return {
     text: `(${implied.text} and ${sql.text})`,

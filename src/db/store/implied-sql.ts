@@ -1,0 +1,72 @@
+import type { ResourceShape, SearchedTexts } from '../../jsonapi/definition/shape.js';
+import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { alias, quoted, searchText, textPattern } from './filter-sql.js';
+
+/** Trigrams: a shorter text is found by no index. */
+export const LEAST_CHARACTERS = 3;
+
+type TextNode = Extract<FilterNode, { kind: 'text' }>;
+
+const TABLE = alias(0);
+const NOTHING: Sql = { text: 'false', bindings: [] };
+
+/** What a rule implies for columns that have an index, where its own column has none. */
+export function impliedByIndexed(shape: ResourceShape, node: FilterNode): Sql | undefined {
+  if (!('column' in node)) return undefined;
+  const bytes = shape.hexOf?.[node.column.name];
+  if (bytes !== undefined) return bytesSql(`${TABLE}.${quoted(bytes)}`, node);
+  if (!shape.search?.columns.includes(node.column.name)) return undefined;
+  const text = textOf(node);
+  return text && searchedSql(shape.search, text);
+}
+
+/** The longest text without a wildcard that a value must have to match. */
+export function longestLiteral({ op, value }: Text): number {
+  const parts = op === 'like' || op === 'ilike' ? value.split(/[%_\\]/) : [value];
+  return Math.max(...parts.map((part) => [...part].length));
+}
+
+type Text = Pick<TextNode, 'op' | 'value'>;
+
+/** What a value that matches contains; undefined for rules that say nothing of it. */
+function textOf(node: FilterNode): Text | undefined {
+  if (node.kind === 'text') return node.op.startsWith('not') ? undefined : node;
+  if (node.kind !== 'compare' || node.op !== 'eq') return undefined;
+  return { op: 'contains', value: String(node.value) };
+}
+
+/** The texts that a search looks into, as one, hold what one of them holds. */
+function searchedSql({ columns }: SearchedTexts, text: Text): Sql | undefined {
+  if (longestLiteral(text) < LEAST_CHARACTERS) return undefined;
+  const pattern = `%${textPattern(text)}%`;
+  return { text: `${searchText(columns, TABLE)} ilike ?::text`, bindings: [pattern] };
+}
+
+/** Hexadecimal digits in lower case are in the order of their bytes. */
+function bytesSql(bytes: string, node: FilterNode & { column: Column }): Sql | undefined {
+  if (node.kind === 'compare' && node.op === 'eq') return equalTo(bytes, [node.value]);
+  if (node.kind === 'in') return equalTo(bytes, node.values);
+  if (node.kind !== 'text' || node.op !== 'startswith' || node.value === '') return undefined;
+  const digits = node.value.toLowerCase();
+  if (!/^[0-9a-f]+$/.test(digits)) return NOTHING;
+  const next = (BigInt(`0x${digits}`) + 1n).toString(16).padStart(digits.length, '0');
+  const from = { text: `${bytes} >= ?::bytea`, bindings: [literal(digits)] };
+  if (next.length > digits.length) return from;
+  return {
+    text: `${from.text} and ${bytes} < ?::bytea`,
+    bindings: [...from.bindings, literal(next)],
+  };
+}
+
+function equalTo(bytes: string, values: unknown[]): Sql {
+  const digits = values.map((value) => String(value).toLowerCase());
+  const whole = digits.filter((one) => /^([0-9a-f]{2})+$/.test(one));
+  if (whole.length === 0) return NOTHING;
+  return { text: `${bytes} = any(?::bytea[])`, bindings: [whole.map(literal)] };
+}
+
+/** As PostgreSQL reads bytes; half a byte is filled up with zeros. */
+function literal(digits: string): string {
+  return `\\x${digits}${digits.length % 2 === 1 ? '0' : ''}`;
+}
