@@ -1,46 +1,39 @@
-import type { ResourceShape, SearchedTexts } from '../../jsonapi/definition/shape.js';
 import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, quoted, searchText, textPattern } from './filter-sql.js';
+import { quoted, searchText, type TextRule, textOperator } from './text-sql.js';
 
 /** Trigrams: a shorter text is found by no index. */
 export const LEAST_CHARACTERS = 3;
 
-type TextNode = Extract<FilterNode, { kind: 'text' }>;
-
-const TABLE = alias(0);
 const NOTHING: Sql = { text: 'false', bindings: [] };
 
 /** What a rule implies for columns that have an index, where its own column has none. */
-export function impliedByIndexed(shape: ResourceShape, node: FilterNode): Sql | undefined {
-  if (!('column' in node)) return undefined;
-  const bytes = shape.hexOf?.[node.column.name];
-  if (bytes !== undefined) return bytesSql(`${TABLE}.${quoted(bytes)}`, node);
-  if (!shape.search?.columns.includes(node.column.name)) return undefined;
-  const text = textOf(node);
-  return text && searchedSql(shape.search, text);
+export function impliedSql(node: FilterNode, table: string): Sql | undefined {
+  if (!('column' in node) || node.column.foundBy === undefined) return undefined;
+  const { foundBy } = node.column;
+  if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
+  return bytesSql(`${table}.${quoted(foundBy.bytes)}`, node);
 }
 
 /** The longest text without a wildcard that a value must have to match. */
-export function longestLiteral({ op, value }: Text): number {
+export function longestLiteral({ op, value }: TextRule): number {
   const parts = op === 'like' || op === 'ilike' ? value.split(/[%_\\]/) : [value];
   return Math.max(...parts.map((part) => [...part].length));
 }
 
-type Text = Pick<TextNode, 'op' | 'value'>;
+/** The texts that a search looks into, as one, hold what one of them holds. */
+function searchedSql(texts: string, node: FilterNode): Sql | undefined {
+  const rule = textRule(node);
+  if (rule === undefined || longestLiteral(rule) < LEAST_CHARACTERS) return undefined;
+  const [, pattern] = textOperator(rule);
+  return { text: `${texts} ilike ?::text`, bindings: [`%${pattern}%`] };
+}
 
 /** What a value that matches contains; undefined for rules that say nothing of it. */
-function textOf(node: FilterNode): Text | undefined {
+function textRule(node: FilterNode): TextRule | undefined {
   if (node.kind === 'text') return node.op.startsWith('not') ? undefined : node;
   if (node.kind !== 'compare' || node.op !== 'eq') return undefined;
   return { op: 'contains', value: String(node.value) };
-}
-
-/** The texts that a search looks into, as one, hold what one of them holds. */
-function searchedSql({ columns }: SearchedTexts, text: Text): Sql | undefined {
-  if (longestLiteral(text) < LEAST_CHARACTERS) return undefined;
-  const pattern = `%${textPattern(text)}%`;
-  return { text: `${searchText(columns, TABLE)} ilike ?::text`, bindings: [pattern] };
 }
 
 /** Hexadecimal digits in lower case are in the order of their bytes. */

@@ -3,8 +3,8 @@ import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { EXACT_LIMIT } from './count-sql.js';
-import { quoted } from './filter-sql.js';
 import { LEAST_CHARACTERS, longestLiteral } from './implied-sql.js';
+import { quoted } from './text-sql.js';
 
 /** How long what is known of a table is used: indexes come with migrations, and tables grow slowly. */
 const KEPT_MS = 60_000;

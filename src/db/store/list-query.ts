@@ -1,8 +1,9 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, allOf, quoted } from './filter-sql.js';
+import { alias, allOf } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 import { listedAlone, ruleSql } from './narrowed-sql.js';
+import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
 

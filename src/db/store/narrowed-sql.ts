@@ -2,9 +2,9 @@ import type { Narrowed, ResourceShape } from '../../jsonapi/definition/shape.js'
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, filterSql, quoted } from './filter-sql.js';
-import { impliedByIndexed } from './implied-sql.js';
+import { alias, filterSql } from './filter-sql.js';
 import { linkedSql } from './resolved-links.js';
+import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
 
@@ -13,7 +13,7 @@ export function ruleSql(shape: ResourceShape, node: FilterNode): Sql {
   const linked = linkedSql(node);
   if (linked !== undefined) return linked;
   const sql = filterSql(node);
-  const implied = impliedSql(shape, node) ?? impliedByIndexed(shape, node);
+  const implied = impliedSql(shape, node);
   if (implied === undefined) return sql;
   return {
     text: `(${implied.text} and ${sql.text})`,

@@ -59,10 +59,6 @@ export interface ResourceShape {
   parts?: { attribute: string; views: Readonly<Record<string, string>> };
   /** How rows with some values of an enum are found without reading the others. */
   narrowed?: Narrowed;
-  /** What a rule named `search` searches. Rules for one of its texts use the same index. */
-  search?: SearchedTexts;
-  /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
-  hexOf?: Readonly<Record<string, string>>;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

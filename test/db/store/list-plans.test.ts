@@ -122,6 +122,8 @@ describe('a page of the one row with a rare value', () => {
     ['devices', 'udid', 'startswith', 'rare-u'],
     ['devices', 'udid', 'contains', 'udid-1'],
     ['devices', 'udid', 'like', 'RARE%1'],
+    ['devices', 'serial_number', 'endswith', 'AL4999'],
+    ['devices', 'device_name', 'contains', 'ice 4999'],
     ['devices', 'hostname', 'eq', 'rare.example.com'],
     ['devices', 'hostname', 'endswith', 're.example.com'],
     ['certificates', 'fingerprint_sha256', 'eq', DIGITS],
@@ -150,6 +152,14 @@ describe('a page of the one row with a rare value', () => {
     // The id is found first, then its row.
     expect(returned).toBe(1);
     expect(page).toBeLessThanOrEqual(LIMITS.readPerReturned);
+  });
+
+  it('reads few others where one of two texts may match', async () => {
+    const rule = (name: string) => ({ name, op: 'contains', val: 'e.example' });
+    const filter = (one: unknown): ListCase['query'] => [['filter', JSON.stringify(one)]];
+    const either = await rowsRead('devices', filter({ or: ['device_name', 'hostname'].map(rule) }));
+    expect(either).toMatchObject({ returned: 1 });
+    expect(either.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
   });
 
   it('is not found by a fingerprint that is none, without reading a row', async () => {
