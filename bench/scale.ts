@@ -65,7 +65,7 @@ async function walkAll({ api, client }: Bench): Promise<Walked[]> {
   return walked;
 }
 
-const SINGLES = ['/credentials', '/health', '/jobs?filter[status]=dead'];
+const SINGLES = ['/credentials', '/health_summary', '/jobs?filter[status]=dead'];
 
 async function others({ api, client, url }: Bench, server: ServerProcess): Promise<void> {
   say(describeHead('other reads'));

@@ -1,6 +1,7 @@
 import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, allOf, filterSql, quoted, versionKey } from '../store/filter-sql.js';
+import { alias, allOf, filterSql, versionKey } from '../store/filter-sql.js';
+import { quoted } from '../store/text-sql.js';
 
 type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 
@@ -35,7 +36,9 @@ function nodeSql(node: FilterNode, place: Place): Sql {
     case 'related':
       return relatedSql(node, place);
     case 'compare':
-      if (node.isIdentity) return wrapped('(', filterSql(node, place.depth), ') is true');
+      if (node.isIdentity) {
+        return wrapped('(', filterSql(evaluated(node), place.depth), ') is true');
+      }
       if (node.op === 'ne') return negated({ ...node, op: 'eq' }, place);
       return node.column.kind === 'version' ? versionSql(node, place) : plain(node, place);
     case 'columns':
@@ -58,7 +61,12 @@ function negated(opposite: FilterNode, place: Place): Sql {
 }
 
 function plain(node: FilterNode, { depth }: Place): Sql {
-  return wrapped('(', filterSql(node, depth), ')');
+  return wrapped('(', filterSql(evaluated(node), depth), ')');
+}
+
+/** A rule is evaluated for each device of a set: by no index. */
+function evaluated<Node extends FilterNode>(node: Node): Node {
+  return 'column' in node ? { ...node, column: { ...node.column, foundBy: undefined } } : node;
 }
 
 function wrapped(before: string, { text, bindings }: Sql, after: string): Sql {

@@ -1,6 +1,7 @@
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, quoted } from '../store/filter-sql.js';
+import { alias } from '../store/filter-sql.js';
+import { quoted } from '../store/text-sql.js';
 
 type Age = Extract<FilterNode, { kind: 'age' }>;
 

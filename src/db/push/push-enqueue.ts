@@ -68,16 +68,17 @@ export function requestUserPushes(
   return request(trx, 'user', { ...options, ids: userIds });
 }
 
-// Begins with the pending commands without a push, which an index alone answers, and looks up each of the
+// Begins with the pending commands without a push, which indexes alone answer, and looks up each of the
 // few recipients left: the planner takes them to be many, and would walk all devices.
 const REQUEST_MISSING = forRecipients(
   'request_missing_pushes',
-  ({ recipients, pushes, key, joinDevice, isEnrolled, isForRecipient, recipientOfCommand }) => `
+  ({ recipients, pushes, key, joinDevice, isEnrolled, isReached, ...command }) => `
 with unpushed as materialized (
-  select ${recipientOfCommand} as id from commands c
-  where c.is_pending and ${recipientOfCommand} is not null
-    and not exists (select from ${pushes} p where p.${key} = ${recipientOfCommand})
-  group by ${recipientOfCommand}
+  select ${command.recipientOfCommand} as id from commands c
+  where c.is_pending and ${command.recipientOfCommand} is not null
+    and not exists (select from ${pushes} p where p.${key} = ${command.recipientOfCommand})
+    and ${isReached}
+  group by ${command.recipientOfCommand}
 )
 insert into ${pushes} (${key}, due_at)
 select r.id, now() + random() * interval '1 minute'
@@ -85,7 +86,7 @@ from unpushed u cross join lateral (
   select r.id from ${recipients} r
   ${joinDevice}
   where r.id = u.id and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
-    and exists (select from commands c where c.is_pending and ${isForRecipient})
+    and exists (select from commands c where c.is_pending and ${command.isForRecipient})
   limit 1
 ) r
 order by r.id

@@ -17,10 +17,15 @@ export interface RecipientSql {
   /** The column of `commands c` with the id of a recipient of this kind; a user's command has a device too. */
   recipientOfCommand: string;
   isEnrolled: string;
+  /** Leaves out those that surely can't be pushed, which an index alone answers; for `commands c`. */
+  isReached: string;
   /** The label under which the push token is sealed. */
   sealLabel: string;
   setApnsId: string;
 }
+
+const IS_NOT_UNENROLLED = `not exists (
+      select from devices n where n.id = c.device_id and n.enrollment_state = 'unenrolled')`;
 
 /** Constants only: no part of a request gets into these texts. */
 const PARTS: Record<PushRecipient, RecipientSql> = {
@@ -32,6 +37,8 @@ const PARTS: Record<PushRecipient, RecipientSql> = {
     isForRecipient: 'c.device_id = r.id and c.device_user_id is null',
     recipientOfCommand: 'c.device_id',
     isEnrolled: 'r.is_enrolled',
+    isReached: `${IS_NOT_UNENROLLED}
+    and not exists (select from devices n where n.id = c.device_id and n.push_state <> 'ok')`,
     sealLabel: "'devices/' || r.id || '/push'",
     setApnsId: `last_apns_id = case when p.is_delivered is null then r.last_apns_id
     else p.apns_id end,`,
@@ -44,6 +51,7 @@ const PARTS: Record<PushRecipient, RecipientSql> = {
     isForRecipient: 'c.device_user_id = r.id',
     recipientOfCommand: 'c.device_user_id',
     isEnrolled: 'r.is_enrolled and d.is_enrolled',
+    isReached: IS_NOT_UNENROLLED,
     sealLabel: "'device_users/' || r.device_id || '/' || r.user_key || '/push'",
     setApnsId: '',
   },

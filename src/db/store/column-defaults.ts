@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { ResourceShape } from '../../jsonapi/definition/shape.js';
 import type { ColumnDefaults } from '../../jsonapi/store.js';
 import { runPrepared } from '../connection/prepared-statements.js';
-import { quoted } from './filter-sql.js';
+import { quoted } from './text-sql.js';
 
 interface CatalogColumn {
   name: string;

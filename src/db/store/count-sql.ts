@@ -1,8 +1,9 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, quoted } from './filter-sql.js';
+import { alias } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
 import { type ListedRows, listedAlone } from './narrowed-sql.js';
+import { quoted } from './text-sql.js';
 
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;

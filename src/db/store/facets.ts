@@ -1,6 +1,8 @@
 import type { Facet, FacetQuery, FacetValue } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
-import { alias, allOf, filterSql, quoted } from './filter-sql.js';
+import { alias, allOf } from './filter-sql.js';
+import { ruleSql } from './narrowed-sql.js';
+import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
 
@@ -26,7 +28,7 @@ export async function countFacets(runner: StatementRunner, query: FacetQuery): P
 /** Devices report some of the values, so that there may be as many as devices: only the first are read. */
 export function facetSql({ shape, filter, names, most }: FacetQuery): Sql {
   const columns = names.map((name) => `${TABLE}.${quoted(name)}`);
-  const where = allOf(filter.map((node) => filterSql(node)));
+  const where = allOf(filter.map((node) => ruleSql(shape, node)));
   const cases = names.map(
     (name, index) => `when ${bit(index, names.length)} then to_jsonb(${quoted(name)})`,
   );

@@ -1,12 +1,8 @@
 import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
-import type {
-  Column,
-  Comparison,
-  FilterNode,
-  Scalar,
-  TextOperator,
-} from '../../jsonapi/query/filter-node.js';
+import type { Column, Comparison, FilterNode, Scalar } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
+import { impliedSql } from './implied-sql.js';
+import { patternInside, quoted, searchText, textOperator } from './text-sql.js';
 
 type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 
@@ -33,11 +29,6 @@ const COMPARISONS: Record<Comparison, string> = {
 export function sqlTypeOf(kind: AttributeKind | undefined): string {
   if (kind === undefined) return TYPES.integer;
   return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
-}
-
-/** Quotes a name, which comes from a definition and never from a request. */
-export function quoted(name: string): string {
-  return `"${name}"`;
 }
 
 /** SQL that orders versions, in the same way whatever the locale of the database. */
@@ -80,8 +71,11 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
       return ageSql(node, depth);
     case 'search':
       return searchSql(node, depth);
-    default:
-      return valueSql(node, depth);
+    default: {
+      const value = valueSql(node, depth);
+      const implied = impliedSql(node, alias(depth));
+      return implied === undefined ? value : joined([implied, value], ' and ');
+    }
   }
 }
 
@@ -183,7 +177,7 @@ const MOST_OTHERS = 1_000;
  * beside it, the `or` would find nothing by an index.
  */
 function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, depth: number): Sql {
-  const pattern = ANYTHING + escaped(value) + ANYTHING;
+  const pattern = patternInside(value);
   const own = `${searchText(columns, alias(depth))} ilike ?::text`;
   if (others === undefined) return { text: own, bindings: [pattern] };
   const found = `${searchText(others.columns, SEARCHED)} ilike ?::text limit ${MOST_OTHERS}`;
@@ -194,31 +188,8 @@ function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, dept
 
 const SEARCHED = 's';
 
-/** Exactly the expression of the index. */
-function searchText(columns: readonly string[], table: string): string {
-  const texts = columns.map((name) => `coalesce(${table}.${quoted(name)}, '')`);
-  return `(${texts.join(' || chr(10) || ')})`;
-}
-
-const ANYTHING = '%';
-
-const TEXT_OPERATORS: Record<TextOperator, (value: string) => [operator: string, pattern: string]> =
-  {
-    like: (value) => ['like', value],
-    ilike: (value) => ['ilike', value],
-    notlike: (value) => ['like', value],
-    notilike: (value) => ['ilike', value],
-    startswith: (value) => ['like', escaped(value) + ANYTHING],
-    endswith: (value) => ['like', ANYTHING + escaped(value)],
-    contains: (value) => ['like', ANYTHING + escaped(value) + ANYTHING],
-  };
-
-function escaped(value: string): string {
-  return value.replace(/[\\%_]/g, '\\$&');
-}
-
 function textSql({ column, op, value }: NodeOf<'text'>, depth: number): Sql {
-  const [asked, pattern] = TEXT_OPERATORS[op](value);
+  const [asked, pattern] = textOperator({ op, value });
   const operator = column.ignoreCase ? 'ilike' : asked;
   const text = `${reference(column, depth)} ${operator} ?::text`;
   const condition = { text, bindings: [pattern] };

@@ -4,8 +4,8 @@ import type { GuardedInsert, Row } from '../../jsonapi/store.js';
 import { runPrepared } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { quoted } from './filter-sql.js';
 import { claimWithResponse } from './idempotency-repository.js';
+import { quoted } from './text-sql.js';
 
 /** The statement failed as a whole because of its values, or of another transaction. */
 const REFUSED = /^(?:22|23|40)/;

@@ -1,6 +1,7 @@
 import type { ListQuery, Position } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, quoted, sqlTypeOf, versionKey } from './filter-sql.js';
+import { alias, sqlTypeOf, versionKey } from './filter-sql.js';
+import { quoted } from './text-sql.js';
 
 /** One column of a list's order. */
 export interface SortKey {

@@ -3,10 +3,8 @@ import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { EXACT_LIMIT } from './count-sql.js';
-import { quoted } from './filter-sql.js';
-
-/** Trigrams: a shorter text is found by no index. */
-const LEAST_CHARACTERS = 3;
+import { LEAST_CHARACTERS, longestLiteral } from './implied-sql.js';
+import { quoted } from './text-sql.js';
 
 /** How long what is known of a table is used: indexes come with migrations, and tables grow slowly. */
 const KEPT_MS = 60_000;
@@ -77,14 +75,9 @@ function isShortSearch(node: FilterNode): boolean {
   if (node.kind === 'or') return node.nodes.some(isShortSearch);
   if (node.kind !== 'text') return false;
   const { op, value } = node;
-  if (op === 'like' || op === 'ilike') {
-    return /^[%_]/.test(value) && longest(value.split(/[%_]/)) < LEAST_CHARACTERS;
-  }
-  return (op === 'contains' || op === 'endswith') && longest([value]) < LEAST_CHARACTERS;
-}
-
-function longest(parts: string[]): number {
-  return Math.max(...parts.map((part) => [...part].length));
+  const isInside =
+    op === 'like' || op === 'ilike' ? /^[%_]/.test(value) : op === 'contains' || op === 'endswith';
+  return isInside && longestLiteral(node) < LEAST_CHARACTERS;
 }
 
 // The table's name is a value here, so that the statement is the same for all.

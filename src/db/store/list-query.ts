@@ -1,8 +1,9 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, allOf, quoted } from './filter-sql.js';
+import { alias, allOf } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 import { listedAlone, ruleSql } from './narrowed-sql.js';
+import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
 
@@ -47,7 +48,9 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
 
 /**
  * Finds the ids of the page first, so that skipping and sorting read narrow rows or an index alone, and
- * only the page's own rows are read whole. The first rows by id need no such detour.
+ * only the page's own rows are read whole. The first rows by id of a whole list or a view need no such
+ * detour. With a filter the planner would else take the rows of a rare value to be dearer than all rows in
+ * the order of the ids.
  */
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const { keys, range, offset = 0 } = slice;
@@ -60,8 +63,9 @@ function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const isOnce = isPlannedOnce(query) && offset === 0;
   const limit = limitSql(slice, isOnce);
   const page = `from ${listed?.rows ?? tableOf(query)} as ${TABLE} where ${where.text} ${order} ${limit.text}`;
+  const isDirect = isOnce || (query.shape.isView === true && offset === 0);
   const text =
-    keys.length === 1 && offset === 0 && listed === undefined
+    keys.length === 1 && isDirect
       ? `select ${columns} ${page}`
       : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
   const bindings = [...where.bindings, ...limit.bindings];

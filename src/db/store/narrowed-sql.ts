@@ -2,8 +2,9 @@ import type { Narrowed, ResourceShape } from '../../jsonapi/definition/shape.js'
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, filterSql, quoted } from './filter-sql.js';
+import { alias, filterSql } from './filter-sql.js';
 import { linkedSql } from './resolved-links.js';
+import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
 

@@ -1,7 +1,8 @@
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
-import { alias, filterSql, quoted } from './filter-sql.js';
+import { alias, filterSql } from './filter-sql.js';
+import { quoted } from './text-sql.js';
 
 /** More resources than a person names by a rule; the list then searches both sides together. */
 const MOST_IDS = 1_000;

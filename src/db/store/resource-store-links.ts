@@ -11,9 +11,10 @@ import type {
 } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from '../connection/statement-runner.js';
-import { alias, quoted } from './filter-sql.js';
+import { alias } from './filter-sql.js';
 import { columnList } from './list-query.js';
 import { runSql } from './resource-store-sql.js';
+import { quoted } from './text-sql.js';
 
 const OWNER = '_owner';
 

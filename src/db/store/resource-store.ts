@@ -27,11 +27,12 @@ import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
 import { readColumnDefaults } from './column-defaults.js';
 import { countFacets } from './facets.js';
-import { allOf, filterSql, quoted } from './filter-sql.js';
+import { allOf } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
 import { claimKey, StoredResponses, storeResponse } from './idempotency-repository.js';
 import { ListCosts } from './list-costs.js';
 import { columnList } from './list-query.js';
+import { ruleSql } from './narrowed-sql.js';
 import {
   countLinked,
   linkage,
@@ -44,6 +45,7 @@ import {
 import { listRows } from './resource-store-list.js';
 import { runnerIn, runSql } from './resource-store-sql.js';
 import { RowReads, rowsByIdSql } from './row-reads.js';
+import { quoted } from './text-sql.js';
 
 /** Locks the row against other writers, not against rows that refer to it. */
 const ROW_LOCK = 'for no key update';
@@ -107,7 +109,7 @@ export class ResourceStore implements Store {
   }
 
   async matching(trx: Knex.Transaction, { shape, filter }: Matching): Promise<number[]> {
-    const where = allOf(filter.map((node) => filterSql(node)));
+    const where = allOf(filter.map((node) => ruleSql(shape, node)));
     const ids = 'coalesce(array_agg(t0."id" order by t0."id"), \'{}\') as ids';
     const text = `select ${ids} from ${quoted(shape.table)} as t0 where ${where.text}`;
     const [row] = await runSql<{ ids: number[] }>(trx, { text, bindings: where.bindings });

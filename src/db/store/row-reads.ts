@@ -5,8 +5,8 @@ import type { Database } from '../connection/database.js';
 import { MicroBatcher } from '../connection/micro-batcher.js';
 import { runOnPool } from '../connection/prepared-statements.js';
 import { nextIds } from './column-defaults.js';
-import { quoted } from './filter-sql.js';
 import { columnList } from './list-query.js';
+import { quoted } from './text-sql.js';
 
 interface NewId {
   id: number;

@@ -146,8 +146,10 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
    */
   unions?: Record<string, string[]>;
   access: Access;
-  /** What a rule named `search` searches. */
+  /** What a rule named `search` searches. Rules for one of its texts use the same index. */
   search?: SearchedTexts;
+  /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
+  hexOf?: Readonly<Record<string, string>>;
   /** Others than its owner do not reach a row. For types that no relationship points to. */
   ownership?: Ownership;
   /** A create needs a value of at least one of these attributes. */

@@ -40,7 +40,7 @@ function adviceFor({ filter, sort, page, exactTotal, keyset }: ListQuery): Advic
   }
   const relations = filter.reduce((most, node) => Math.max(most, depthOf(node)), 0);
   if (relations > 1) advise(`filter across fewer than ${relations} relationships`);
-  if (texts.length + relations > 0) advise('add a rule that few resources match');
+  if (filter.length > 0) advise('add a rule that few resources match');
   if (exactTotal) {
     all.push({ source: { parameter: 'page[total]' }, text: 'leave out page[total]=exact' });
   }

@@ -21,6 +21,8 @@ export interface Column {
   label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
+  /** What has an index in place of the column: texts as one, or the bytes whose digits it shows. */
+  foundBy?: { texts: readonly string[] } | { bytes: string } | undefined;
 }
 
 /**

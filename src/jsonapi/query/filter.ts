@@ -185,7 +185,16 @@ function columnNamed(name: string, place: Place): Column {
 
 function filterColumn(name: string, { context, definition }: Place): Column | undefined {
   const attribute = member(definition.attributes, name);
-  return attribute && isReadable(attribute, context.actor) ? columnOf(name, attribute) : undefined;
+  if (attribute === undefined || !isReadable(attribute, context.actor)) return undefined;
+  const column = columnOf(name, attribute);
+  const foundBy = foundByIndex(name, definition);
+  return column && foundBy ? { ...column, foundBy } : column;
+}
+
+function foundByIndex(name: string, { search, hexOf = {} }: ResourceDefinition): Column['foundBy'] {
+  if (search?.columns.includes(name)) return { texts: search.columns };
+  const bytes = member(hexOf, name);
+  return bytes === undefined ? undefined : { bytes };
 }
 
 /** Relationships to what the client may read. */

@@ -67,6 +67,7 @@ export const certificates = defineResource<CertificateServices>({
   path: '/certificates',
   table: 'certificates',
   alwaysArray: true,
+  hexOf: { fingerprint_sha256: 'fingerprint' },
   views: [
     view('/ca_certificates', 'mdm.cacert'),
     view('/push_certificates', 'mdm.pushcert'),

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { type ListCase, RESOURCES } from '../../../bench/scale/list-cases.js';
 import { explainList, LIST_SESSION } from '../../../bench/scale/plans.js';
+import { LIMITS } from '../../../bench/scale/walk.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const COMMANDS = 20_000;
@@ -8,11 +9,35 @@ const DEVICES = 5_000;
 /** Of a page of 30; whole tables have thousands. */
 const MOST_READ = 200;
 
-// Those that wait or failed are the oldest: a list that reads the newest first meets them last.
+// Those that wait or failed are the oldest: a list that reads the newest first meets them last. What else is
+// rare has the greatest ids, which a list in the order of its ids meets last.
 const FILL = `
-insert into devices (serial_number, device_name, asset_tag, os_version, enrolled_at)
-  select 'SERIAL' || n, 'Device ' || n, 'A-' || n, '17.' || n, now() - n * interval '1 minute'
+insert into devices (serial_number, device_name, asset_tag, os_version, enrolled_at, udid, hostname,
+    created_at, enrollment_state, enrollment_type, enrollment_method, push_state)
+  select 'SERIAL' || n, 'Device ' || n, 'A-' || n, '17.' || n, now() - n * interval '1 minute',
+    upper(md5('device ' || n)), 'mac-' || md5('host ' || n), now() - n * interval '1 minute', 'enrolled',
+    'device', 'profile', 'ok'
   from generate_series(1, ${DEVICES}) n;
+update devices set enrollment_state = 'unenrolled', unenrolled_at = '2026-05-01', push_state = 'bad_token',
+    enrollment_type = 'user', enrollment_method = 'account_user', is_mdm_lost_mode_enabled = true,
+    awaiting_configuration = true, created_at = '2026-05-01', udid = 'RARE-UDID-1', hostname = 'rare.example.com'
+  where id = (select max(id) from devices);
+insert into certificates (purpose, der, fingerprint, subject, issuer, serial, x509_cn, not_before, not_after,
+    created_at)
+  select 'mdm.device', '', sha256(n::text::bytea), 'CN=Device ' || n, 'CN=First CA', md5(n::text),
+    'Device ' || n, now(), now() + interval '1 year', now() - n * interval '1 minute'
+  from generate_series(1, ${DEVICES}) n;
+insert into certificates (purpose, der, fingerprint, subject, issuer, serial, x509_cn, not_before, not_after,
+    created_at, is_ca, is_own_ca, revoked_at, revocation_reason)
+  values ('mdm.cacert', '', '${`\\x${'ab1'.padEnd(64, '0')}`}', 'CN=Rare', 'CN=Rare CA', 'rare', 'Rare', now(),
+    '2020-05-01', '2020-05-01', true, true, now(), 'superseded');
+insert into audit_events (actor, role, source_address, action, target_type, outcome)
+  select 'admin', 'admin', '10.0.0.1', 'device.update', 'devices', 'success'
+  from generate_series(1, ${DEVICES}) n;
+insert into audit_events (actor, role, source_address, action, target_type, outcome)
+  values ('system', 'system', '10.9.9.9', 'ca.create', 'certificates', 'failure');
+insert into custom_attributes (device_id, name, value)
+  select id, 'owner', case when id = max(id) over () then 'Rare person' else md5(id::text) end from devices;
 insert into tags (name) values ('common'), ('rare');
 insert into device_tags (device_id, tag_id)
   select d.id, t.id from devices d join tags t on t.name = 'common' or d.id % 500 = 0;
@@ -20,7 +45,9 @@ insert into commands (uuid, device_id, request_type, payload, status)
   select gen_random_uuid(), d.id, 'ProfileList', '', case
     when n <= 40 then 'Queued' when n <= 80 then 'Error' else 'Acknowledged' end
   from (select min(id) as id from devices) d cross join generate_series(1, ${COMMANDS}) n;
-analyze devices, tags, device_tags, commands, ended_commands`;
+update commands set is_forced = true where id = (select max(id) from commands);
+vacuum (analyze) devices, tags, device_tags, commands, ended_commands, certificates, audit_events,
+  custom_attributes`;
 
 let test: TestDatabase;
 let client: pg.Client;
@@ -28,7 +55,8 @@ beforeAll(async () => {
   test = await createTestDatabase();
   client = new pg.Client({ connectionString: test.connectionString });
   await client.connect();
-  await client.query(FILL);
+  // A vacuum runs in no transaction, which several statements sent together are.
+  for (const statement of FILL.split(/;\n/)) await client.query(statement);
   await client.query(LIST_SESSION);
   // So small a table is read whole wherever it can't be read by an index.
   await client.query('set enable_seqscan = off; set enable_hashjoin = off');
@@ -38,16 +66,16 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** How many rows the page reads, and how many its count. */
+/** How many rows the page reads and returns, and how many its count reads. */
 async function rowsRead(type: string, query: ListCase['query']) {
   const definition = RESOURCES.find((one) => one.type === type);
   if (definition === undefined) throw new Error(`no resource ${type}`);
   const plans = await explainList(client, { kind: 'filter', definition, query });
-  const sum = (isCount: boolean) =>
-    plans
-      .filter((plan) => plan.isCount === isCount)
-      .reduce((total, plan) => total + plan.rowsRead, 0);
-  return { page: sum(false), count: sum(true) };
+  const counts = plans.filter(({ isCount }) => isCount);
+  const pages = plans.filter(({ isCount }) => !isCount);
+  const sum = (of: typeof plans) => of.reduce((total, plan) => total + plan.rowsRead, 0);
+  const returned = pages.reduce((total, plan) => total + plan.rowsReturned, 0);
+  return { page: sum(pages), returned, count: sum(counts) };
 }
 
 describe('a page of a list', () => {
@@ -76,6 +104,75 @@ describe('a page of a list', () => {
       expect(page).toBeLessThanOrEqual(MOST_READ);
     },
   );
+});
+
+const DIGITS = 'ab1'.padEnd(64, '0');
+
+describe('a page of the one row with a rare value', () => {
+  it.each([
+    ['devices', 'enrollment_state', 'eq', 'unenrolled'],
+    ['devices', 'enrollment_type', 'eq', 'user'],
+    ['devices', 'enrollment_method', 'eq', 'account_user'],
+    ['devices', 'push_state', 'eq', 'bad_token'],
+    ['devices', 'is_mdm_lost_mode_enabled', 'eq', true],
+    ['devices', 'awaiting_configuration', 'eq', true],
+    ['devices', 'created_at', 'eq', '2026-05-01T00:00:00+00:00'],
+    ['devices', 'created_at', 'le', '2026-05-01T00:00:00+00:00'],
+    ['devices', 'unenrolled_at', 'le', '2026-05-01T00:00:00+00:00'],
+    ['devices', 'udid', 'startswith', 'rare-u'],
+    ['devices', 'udid', 'contains', 'udid-1'],
+    ['devices', 'udid', 'like', 'RARE%1'],
+    ['devices', 'serial_number', 'endswith', 'AL4999'],
+    ['devices', 'device_name', 'contains', 'ice 4999'],
+    ['devices', 'hostname', 'eq', 'rare.example.com'],
+    ['devices', 'hostname', 'endswith', 're.example.com'],
+    ['certificates', 'fingerprint_sha256', 'eq', DIGITS],
+    ['certificates', 'fingerprint_sha256', 'in', [DIGITS.toUpperCase()]],
+    ['certificates', 'fingerprint_sha256', 'startswith', 'AB10000'],
+    ['certificates', 'x509_cn', 'eq', 'Rare'],
+    ['certificates', 'x509_cn', 'startswith', 'Rar'],
+    ['certificates', 'issuer', 'eq', 'CN=Rare CA'],
+    ['certificates', 'is_ca', 'eq', true],
+    ['certificates', 'is_own_ca', 'eq', true],
+    ['certificates', 'created_at', 'le', '2020-05-01T00:00:00+00:00'],
+    ['certificates', 'not_after', 'le', '2020-05-01T00:00:00+00:00'],
+    ['certificates', 'revocation_reason', 'eq', 'superseded'],
+    ['commands', 'is_forced', 'eq', true],
+    ['audit_events', 'role', 'eq', 'system'],
+    ['audit_events', 'source_address', 'eq', '10.9.9.9'],
+    ['audit_events', 'target_type', 'eq', 'certificates'],
+    ['audit_events', 'outcome', 'eq', 'failure'],
+    ['custom_attributes', 'value', 'eq', 'Rare person'],
+    ['custom_attributes', 'value', 'startswith', 'Rare p'],
+    ['custom_attributes', 'value', 'contains', 'e pers'],
+  ])('of %s by %s %s %s reads few others', async (type, name, op, val) => {
+    const { page, returned } = await rowsRead(type, [
+      ['filter', JSON.stringify([{ name, op, val }])],
+    ]);
+    // The id is found first, then its row.
+    expect(returned).toBe(1);
+    expect(page).toBeLessThanOrEqual(LIMITS.readPerReturned);
+  });
+
+  it('reads few others where one of two texts may match', async () => {
+    const rule = (name: string) => ({ name, op: 'contains', val: 'e.example' });
+    const filter = (one: unknown): ListCase['query'] => [['filter', JSON.stringify(one)]];
+    const either = await rowsRead('devices', filter({ or: ['device_name', 'hostname'].map(rule) }));
+    expect(either).toMatchObject({ returned: 1 });
+    expect(either.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
+  });
+
+  it('is not found by a fingerprint that is none, without reading a row', async () => {
+    for (const [op, val] of [
+      ['eq', 'no digits'],
+      ['eq', 'ab1'],
+      ['startswith', 'xyz'],
+    ]) {
+      const filter = JSON.stringify([{ name: 'fingerprint_sha256', op, val }]);
+      const { page, returned } = await rowsRead('certificates', [['filter', filter]]);
+      expect({ page, returned }).toEqual({ page: 0, returned: 0 });
+    }
+  });
 });
 
 /** While statistics know of no command that waits: every index of those that do looks empty then. */

@@ -39,6 +39,11 @@ describe('the advice on a list that is too expensive', () => {
       ['filter', ': filter across fewer than 2 relationships; add a rule that few resources match'],
     ],
     [
+      'is a rule that few match where the filter has no index',
+      { filter: [{ kind: 'null', column: name }] },
+      ['filter', ': add a rule that few resources match'],
+    ],
+    [
       'names an exact total',
       { exactTotal: true },
       ['page[total]', ': leave out page[total]=exact'],

@@ -1,0 +1,65 @@
+import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { Sql } from '../connection/statement-runner.js';
+import { quoted, searchText, type TextRule, textOperator } from './text-sql.js';
+
+/** Trigrams: a shorter text is found by no index. */
+export const LEAST_CHARACTERS = 3;
+
+const NOTHING: Sql = { text: 'false', bindings: [] };
+
+/** What a rule implies for columns that have an index, where its own column has none. */
+export function impliedSql(node: FilterNode, table: string): Sql | undefined {
+  if (!('column' in node) || node.column.foundBy === undefined) return undefined;
+  const { foundBy } = node.column;
+  if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
+  return bytesSql(`${table}.${quoted(foundBy.bytes)}`, node);
+}
+
+/** The longest text without a wildcard that a value must have to match. */
+export function longestLiteral({ op, value }: TextRule): number {
+  const parts = op === 'like' || op === 'ilike' ? value.split(/[%_\\]/) : [value];
+  return Math.max(...parts.map((part) => [...part].length));
+}
+
+/** The texts that a search looks into, as one, hold what one of them holds. */
+function searchedSql(texts: string, node: FilterNode): Sql | undefined {
+  const rule = textRule(node);
+  if (rule === undefined || longestLiteral(rule) < LEAST_CHARACTERS) return undefined;
+  const [, pattern] = textOperator(rule);
+  return { text: `${texts} ilike ?::text`, bindings: [`%${pattern}%`] };
+}
+
+/** What a value that matches contains; undefined for rules that say nothing of it. */
+function textRule(node: FilterNode): TextRule | undefined {
+  if (node.kind === 'text') return node.op.startsWith('not') ? undefined : node;
+  if (node.kind !== 'compare' || node.op !== 'eq') return undefined;
+  return { op: 'contains', value: String(node.value) };
+}
+
+/** Hexadecimal digits in lower case are in the order of their bytes. */
+function bytesSql(bytes: string, node: FilterNode & { column: Column }): Sql | undefined {
+  if (node.kind === 'compare' && node.op === 'eq') return equalTo(bytes, [node.value]);
+  if (node.kind === 'in') return equalTo(bytes, node.values);
+  if (node.kind !== 'text' || node.op !== 'startswith' || node.value === '') return undefined;
+  const digits = node.value.toLowerCase();
+  if (!/^[0-9a-f]+$/.test(digits)) return NOTHING;
+  const next = (BigInt(`0x${digits}`) + 1n).toString(16).padStart(digits.length, '0');
+  const from = { text: `${bytes} >= ?::bytea`, bindings: [literal(digits)] };
+  if (next.length > digits.length) return from;
+  return {
+    text: `${from.text} and ${bytes} < ?::bytea`,
+    bindings: [...from.bindings, literal(next)],
+  };
+}
+
+function equalTo(bytes: string, values: unknown[]): Sql {
+  const digits = values.map((value) => String(value).toLowerCase());
+  const whole = digits.filter((one) => /^([0-9a-f]{2})+$/.test(one));
+  if (whole.length === 0) return NOTHING;
+  return { text: `${bytes} = any(?::bytea[])`, bindings: [whole.map(literal)] };
+}
+
+/** As PostgreSQL reads bytes; half a byte is filled up with zeros. */
+function literal(digits: string): string {
+  return `\\x${digits}${digits.length % 2 === 1 ? '0' : ''}`;
+}
