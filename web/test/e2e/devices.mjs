@@ -144,7 +144,11 @@ export const TASKS = {
       });
       const before = answers.length;
       await lab.until(() => answers.length >= before + 2);
-      assertEqual(answers.slice(before, before + 2).join(), '304,304', 'answers to a list as before');
+      assertEqual(
+        answers.slice(before, before + 2).join(),
+        '304,304',
+        'answers to a list as before',
+      );
       assertEqual(await page.evaluate(() => globalThis.changes), 0, 'changes of the row');
       tag.attributes.name = 'Polled again';
       await lab.api('POST', '/tags', { data: tag });
