@@ -54,6 +54,7 @@ import { type FileVaultProfileDeps, fileVaultProfileRoutes } from './server/file
 import { type JobRouteDeps, jobRoutes } from './server/jobs.js';
 import { meRoutes } from './server/me.js';
 import { type SessionRouteDeps, sessionRoutes } from './server/sessions.js';
+import { type TokenRouteDeps, tokenRoutes } from './server/tokens.js';
 
 export type AdminRouteDeps = CommandTypeDeps &
   CommandBatchDeps &
@@ -87,6 +88,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   BackupRouteDeps &
   RolloutActionDeps &
   SessionRouteDeps &
+  TokenRouteDeps &
   Pick<DocsDeps, 'version' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
@@ -136,6 +138,7 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
     ...backupRoutes(deps),
     ...rolloutRoutes(deps),
     ...sessionRoutes(deps),
+    ...tokenRoutes(deps),
   ];
   const others = [...routes, ...depTokenRoutes(deps)];
   const me = meRoutes(deps, others);

@@ -6,9 +6,10 @@ import {
   revokeTokens,
   type TokenRow,
   type TokenSelector,
+  tokenById,
 } from '../db/admin/token-repository.js';
 import type { Database } from '../db/connection/database.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
+import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
 import { createdWith, writeAudit } from '../events/audit.js';
 import { type RequestContext, ROLES, type Role } from '../jsonapi/context.js';
@@ -70,14 +71,10 @@ export async function revokeToken(
   context: RequestContext,
 ): Promise<TokenRow[]> {
   return await inTransaction(db, async (trx) => {
-    const rows = await revokeTokens(trx, selector);
+    const rows = await endTokens(trx, selector);
     if (rows.length === 0) {
       throw notFound(`a valid token ${'id' in selector ? selector.id : `"${selector.name}"`}`);
     }
-    await deleteSessionsOf(
-      trx,
-      rows.map(({ id }) => id),
-    );
     for (const { id, name, role, revoked_at } of rows) {
       await writeAudit(trx, {
         context,
@@ -91,6 +88,26 @@ export async function revokeToken(
     }
     return rows;
   });
+}
+
+/** Revokes a token in the caller's transaction. `isNew`: it was not revoked before; undefined: there is none. */
+export async function endToken(
+  trx: Transaction,
+  id: number,
+): Promise<(TokenRow & { isNew: boolean }) | undefined> {
+  const [ended] = await endTokens(trx, { id });
+  const row = ended ?? (await tokenById(trx, id));
+  return row && { ...row, isNew: ended !== undefined };
+}
+
+/** Revokes the tokens that are not revoked yet, and ends their sessions. */
+async function endTokens(trx: Transaction, selector: TokenSelector): Promise<TokenRow[]> {
+  const rows = await revokeTokens(trx, selector);
+  await deleteSessionsOf(
+    trx,
+    rows.map(({ id }) => id),
+  );
+  return rows;
 }
 
 export function allTokens(db: Database): Promise<TokenRow[]> {

@@ -63,8 +63,13 @@ export class TokenVerifier {
 
   async revoke(selector: TokenSelector, context: RequestContext): Promise<TokenRow[]> {
     const rows = await revokeToken(this.#db, selector, context);
-    this.#lookup.forget();
+    this.forget();
     return rows;
+  }
+
+  /** Forgets what is remembered of tokens, once a change of them is committed. */
+  forget(): void {
+    this.#lookup.forget();
   }
 
   /** Writes the last uses that are still in memory. */

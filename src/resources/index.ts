@@ -53,6 +53,7 @@ import type { SealingServices } from './server/return-to-service.js';
 import { savedViews } from './server/saved-views.js';
 import type { ScepServices } from './server/scep-configuration.js';
 import { sessions } from './server/sessions.js';
+import { tokens } from './server/tokens.js';
 
 /** What the operations of the resources call; each resource declares its part. */
 export type ResourceServices = CertificateServices &
@@ -116,5 +117,6 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   rsaPrivateKeys,
   savedViews,
   sessions,
+  tokens,
   tags,
 ];

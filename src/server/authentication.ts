@@ -23,6 +23,7 @@ export interface AuthenticationDeps {
 export interface Authentication {
   sessions: Sessions;
   sessionCookie: SessionCookie;
+  tokenVerifier: TokenVerifier;
   tokenAttempts: TokenAttempts;
   /** Lets no request pass without. */
   required: RequestHandler;
@@ -33,22 +34,24 @@ export interface Authentication {
 export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { config, db, logger, changes, failureSharing } = deps;
   const { adminToken, publicUrl, sessionIdle: idle, sessionMax: max } = config;
-  const tokens = new TokenVerifier({ db, logger, changes, adminToken });
+  const tokenVerifier = new TokenVerifier({ db, logger, changes, adminToken });
+  const tokens = tokenVerifier;
   const sessions = new Sessions({ db, logger, tokens, changes, adminToken, idle, max });
   const sessionCookie = new SessionCookie(publicUrl);
   const tokenAttempts = new TokenAttempts({
-    verify: (token) => tokens.verify(token),
+    verify: (token) => tokenVerifier.verify(token),
     limit: { sharing: failureSharing },
   });
   const cookies = { cookie: sessionCookie, sessions };
   return {
     sessions,
     sessionCookie,
+    tokenVerifier,
     tokenAttempts,
     required: requireApiToken({ tokens: tokenAttempts, sessions: cookies }),
     close: async () => {
       await sessions.close();
-      await tokens.close();
+      await tokenVerifier.close();
     },
   };
 }

@@ -42,7 +42,8 @@ export async function createWorld(): Promise<World> {
   await seed(api, devices, 0);
   const deviceId = Number((await api.knex('devices').min('id as id').first())?.id);
   // audit_events is append-only and fills by itself.
-  const done = new Set(['devices', 'audit_events', 'jobs', 'device_secrets', 'sessions']);
+  const apart = ['devices', 'audit_events', 'jobs', 'device_secrets', 'sessions', 'tokens'];
+  const done = new Set(apart);
   await seedJobs(api.knex);
   await seedSessions(api.knex);
   await seedSecrets(api.knex, deviceId);

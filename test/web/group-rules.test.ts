@@ -1,6 +1,6 @@
 import { ruleAttributes } from '../../src/groups/rule-fields.js';
 import { devices } from '../../src/resources/devices/devices.js';
-import { FACTS, type FactKind } from '../../web/src/features/groups/facts.js';
+import { FACTS, type FactKind } from '../../web/src/api/facts.js';
 import { hasDetail, hasValue, operatorsOf } from '../../web/src/features/groups/operators.js';
 import {
   type Block,

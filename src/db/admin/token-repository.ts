@@ -64,6 +64,10 @@ export async function listTokens(db: Knex): Promise<TokenRow[]> {
   return await db('tokens').orderBy('id').select(COLUMNS);
 }
 
+export async function tokenById(db: Knex, id: number): Promise<TokenRow | undefined> {
+  return await db('tokens').where({ id }).first(COLUMNS);
+}
+
 /** Revokes the tokens that are not revoked yet, expired ones too, and returns them. */
 export async function revokeTokens(
   trx: Knex.Transaction,

@@ -1,5 +1,6 @@
 import createClient from 'openapi-fetch';
 import { ApiError, type Fault, isApiError } from './errors';
+import { KnownAnswers } from './known-answers';
 import { type Query, queryString } from './query-string';
 import { signInAgain } from './reauthentication';
 import type { components, paths } from './schema';
@@ -32,6 +33,13 @@ client.use({
     if (request.method !== 'GET') request.headers.set('Content-Type', MEDIA_TYPE);
     return request;
   },
+});
+
+/** Lists are read every few seconds: those that have not changed cost no body. */
+export const knownAnswers = new KnownAnswers();
+client.use({
+  onRequest: (exchange) => knownAnswers.onRequest(exchange),
+  onResponse: (exchange) => knownAnswers.onResponse(exchange),
 });
 
 interface Result<T> {

@@ -368,13 +368,25 @@ export interface paths {
         post: operations["addTagDevices"];
         delete: operations["removeTagDevices"];
     };
+    "/tokens": {
+        parameters: {
+            path?: never;
+        };
+        get: operations["listTokens"];
+    };
+    "/tokens/{id}/revoke": {
+        parameters: {
+            path?: never;
+        };
+        post: operations["revokeToken"];
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         any_resource: {
             /** @enum {string} */
-            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "saved_views" | "sessions" | "tags";
+            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "saved_views" | "sessions" | "tokens" | "tags";
         } & components["schemas"]["resource"];
         applications_identifier: {
             /** @constant */
@@ -2432,6 +2444,32 @@ export interface components {
             color?: string;
             readonly devices_count?: unknown;
         };
+        tokens_attributes: {
+            name?: string;
+            /** @enum {string} */
+            role?: "viewer" | "operator" | "admin";
+            /** Format: date-time */
+            created_at?: string;
+            /** Format: date-time */
+            expires_at?: string | null;
+            /** Format: date-time */
+            last_used_at?: string | null;
+            /** Format: date-time */
+            revoked_at?: string | null;
+            is_current?: boolean;
+        };
+        tokens_document: {
+            data?: components["schemas"]["tokens_resource"];
+        } & components["schemas"]["document"];
+        tokens_list: {
+            data?: components["schemas"]["tokens_resource"][];
+        } & components["schemas"]["list"];
+        tokens_resource: {
+            /** @constant */
+            type?: "tokens";
+            attributes?: components["schemas"]["tokens_attributes"];
+            relationships?: Record<string, never>;
+        } & components["schemas"]["resource"];
     };
     responses: {
         204: {
@@ -2784,6 +2822,15 @@ export interface components {
                 "application/vnd.api+json": components["schemas"]["tags_list"];
             };
         };
+        tokens_list: {
+            headers: {
+                ETag: components["headers"]["ETag"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/vnd.api+json": components["schemas"]["tokens_list"];
+            };
+        };
     };
     parameters: {
         audit_events_sort: string[];
@@ -2855,6 +2902,7 @@ export interface components {
             rsa_private_keys?: string;
             saved_views?: string;
             sessions?: string;
+            tokens?: string;
             tags?: string;
         };
         filter: string[];
@@ -2897,6 +2945,7 @@ export interface components {
         sessions_sort: string[];
         tags_include: string[];
         tags_sort: string[];
+        tokens_sort: string[];
     };
     requestBodies: {
         certificate_signing_requests_create: {
@@ -4781,6 +4830,46 @@ export interface operations {
         responses: {
             200: components["responses"]["devices_to_many"];
             202: components["responses"]["links_later"];
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: {
+                page?: components["parameters"]["page"];
+                sort?: components["parameters"]["tokens_sort"];
+                "filter[]"?: components["parameters"]["filter"];
+                fields?: components["parameters"]["fields"];
+            };
+            header?: {
+                "If-None-Match"?: components["parameters"]["if_none_match"];
+            };
+            path?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: components["responses"]["tokens_list"];
+        };
+    };
+    revokeToken: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/vnd.api+json": components["schemas"]["tokens_document"];
+                };
+            };
         };
     };
 }

@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { call, client } from '../api/client';
+import { call, client, knownAnswers } from '../api/client';
 import { ME_KEY, meQuery } from '../api/me';
 
 type Credentials = { token: string } | { link_secret: string };
@@ -26,8 +26,8 @@ export function useSignOut() {
 /** What one person has read is not for the next one. Nothing shows it any more. */
 export function useForgetting(): void {
   const queries = useQueryClient();
-  useEffect(
-    () => queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME_KEY[0] }),
-    [queries],
-  );
+  useEffect(() => {
+    knownAnswers.forget();
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== ME_KEY[0] });
+  }, [queries]);
 }

@@ -1,4 +1,4 @@
-import { labelOf } from './devices';
+import { devicesText, labelOf } from './devices.js';
 
 const FACT_LABELS: Record<string, string> = {
   local_hostname: 'Bonjour name',
@@ -88,4 +88,9 @@ const FACT_LABELS: Record<string, string> = {
 
 export function labelOfFact(name: string): string {
   return FACT_LABELS[name] ?? labelOf(name);
+}
+
+/** Named as its column, where it can have one. */
+export function labelOfFilter(name: string): string {
+  return devicesText.labels[name] ?? labelOfFact(name);
 }

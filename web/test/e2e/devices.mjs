@@ -122,6 +122,43 @@ export const TASKS = {
     await page.getByText('All that match').waitFor({ state: 'detached' });
   },
 
+  'a list that has not changed is asked for, but not sent again': async (session) => {
+    const { page, lab } = session;
+    const tag = { type: 'tags', attributes: { name: 'Polled' } };
+    await lab.api('POST', '/tags', { data: tag });
+    const answers = [];
+    const listen = (response) => {
+      const { pathname } = new URL(response.url());
+      if (pathname === '/api/v1/tags') answers.push(response.status());
+    };
+    page.on('response', listen);
+    try {
+      await open(session, '/groups/tags');
+      const row = page.getByRole('row', { name: /Polled/ });
+      await row.waitFor();
+      await row.evaluate((element) => {
+        globalThis.changes = 0;
+        new MutationObserver((records) => {
+          globalThis.changes += records.length;
+        }).observe(element, { subtree: true, childList: true, characterData: true });
+      });
+      const before = answers.length;
+      await lab.until(() => answers.length >= before + 2);
+      assertEqual(
+        answers.slice(before, before + 2).join(),
+        '304,304',
+        'answers to a list as before',
+      );
+      assertEqual(await page.evaluate(() => globalThis.changes), 0, 'changes of the row');
+      tag.attributes.name = 'Polled again';
+      await lab.api('POST', '/tags', { data: tag });
+      await page.getByRole('row', { name: /Polled again/ }).waitFor();
+      assertEqual(answers.at(-1), 200, 'the answer with the new tag');
+    } finally {
+      page.off('response', listen);
+    }
+  },
+
   'a device is opened by keyboard': async (session) => {
     const { page } = session;
     await openList(session);

@@ -1,4 +1,5 @@
 // A device that enrolls as it should, and sends markup in every text that is its own to choose.
+import { DEVICE_COLUMNS } from '../../../dist/src/commands/handlers/device-information.js';
 import { executeCommand } from '../../../dist/src/lab/answers/commands.js';
 import { Random } from '../../../dist/src/lab/devices/random.js';
 import { createSimulatedDevice } from '../../../dist/src/lab/devices/simulated-device.js';
@@ -7,9 +8,9 @@ import { fetchProfile } from '../../../dist/src/lab/enrollment/enrollment-profil
 import { KeyPool } from '../../../dist/src/lab/enrollment/key-pool.js';
 import { HttpClient } from '../../../dist/src/lab/wire/http-client.js';
 import { deviceChannel, idleMessage, reportMessage } from '../../../dist/src/lab/wire/messages.js';
+import { markup } from './hostile-texts.mjs';
 
-/** Would run if it became part of the page; says where it came from. */
-export const markup = (name) => `"'><img src=x onerror=ran("${name}")>`;
+const BYPASS_CODE = 'ActivationLockBypassCode';
 
 /** What identifies the device or has a form that the server checks. */
 const KEPT = new Set([
@@ -34,9 +35,22 @@ function withMarkup(value, key = '') {
   );
 }
 
+/** Answers that a simulated device makes from texts of its own. */
+const OWN = new Set(['DeviceName', 'ProductName']);
+
+/** Texts that Apple's schema has for a query, also those that no simulated device answers. */
+function textsOf({ RequestType: type, Queries: queries = [] }) {
+  if (type !== 'DeviceInformation') return {};
+  const texts = queries.filter(
+    (query) => DEVICE_COLUMNS[query]?.[1] === 'text' && !KEPT.has(query) && !OWN.has(query),
+  );
+  return Object.fromEntries(texts.map((query) => [query, markup(query)]));
+}
+
 export class HostileDevice {
   #session;
   #http;
+  #profileUrl;
   #answers = 0;
 
   static async enroll(lab, { platform, refuses = [] }) {
@@ -61,6 +75,8 @@ export class HostileDevice {
         orderNumber: markup('Model'),
       },
       release: { ...identity.release, build: markup('BuildVersion') },
+      // One without a modem has no texts of a carrier.
+      isCellular: platform === 'iOS',
       imei: markup('IMEI'),
       meid: markup('MEID'),
     };
@@ -69,10 +85,19 @@ export class HostileDevice {
       device.user.longName = markup('UserLongName');
     }
     hostile.serial = identity.serialNumber;
-    const profile = await fetchProfile(hostile.#http, lab.url);
-    const context = { http: hostile.#http, profile, keys: new KeyPool() };
-    hostile.#session = await enroll(device, context);
+    hostile.#profileUrl = lab.url;
+    await hostile.#enroll(device);
     return hostile;
+  }
+
+  /** Once more, as after its profile was removed. */
+  enrollAgain() {
+    return this.#enroll(this.#session.device);
+  }
+
+  async #enroll(device) {
+    const profile = await fetchProfile(this.#http, this.#profileUrl);
+    this.#session = await enroll(device, { http: this.#http, profile, keys: new KeyPool() });
   }
 
   /** Answers all that the server asks; resolves with the number of answers so far. */
@@ -94,12 +119,19 @@ export class HostileDevice {
   }
 
   #answer(command) {
+    const type = command.RequestType;
+    // No simulated device has such a code.
+    if (type === BYPASS_CODE) return { status: 'Acknowledged', body: { [type]: markup(type) } };
     const answer = executeCommand(this.#session.device, command);
     if (answer.status !== 'Acknowledged' || this.refuses.includes(command.RequestType)) {
       const error = { code: 12_021, domain: markup('ErrorDomain') };
       return { status: 'Error', errors: [{ ...error, message: markup('LocalizedDescription') }] };
     }
-    return { status: answer.status, body: withMarkup(answer.body) };
+    const body = withMarkup(answer.body);
+    if (body?.QueryResponses !== undefined) {
+      body.QueryResponses = { ...body.QueryResponses, ...textsOf(command) };
+    }
+    return { status: answer.status, body };
   }
 
   /** What its next answer about itself says. */

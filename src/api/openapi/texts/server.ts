@@ -99,6 +99,15 @@ export const SERVER_TEXTS = {
     ip_address: 'Its address.',
     is_current: 'Of this request.',
   },
+  tokens: {
+    name: 'Whose it is.',
+    role: 'What it may do.',
+    created_at: 'When it was created.',
+    expires_at: 'When it ends by itself.',
+    last_used_at: 'When it, or a session of it, was last used.',
+    revoked_at: 'When it was revoked.',
+    is_current: 'Of this request.',
+  },
   saved_views: {
     name: 'What people find it by.',
     path: 'Its page in the console: path and query.',

@@ -41,6 +41,7 @@ const TAGS: Record<string, string> = {
   rollouts: 'New versions of profiles that reach devices stage by stage, and halt by themselves.',
   rsa_private_keys: 'Facts about private keys; never the keys themselves.',
   sessions: 'Browsers that have signed in to the console, and who you are.',
+  tokens: 'API tokens; none shows its secret.',
   tags: 'Labels of devices and applications.',
 };
 

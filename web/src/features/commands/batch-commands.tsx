@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import { useEffect } from 'react';
 import { ErrorPanel } from '../../api/error-panel';
 import { batchesText } from '../../text/batches';
 import { commandsText } from '../../text/commands';
@@ -70,6 +71,11 @@ export function BatchCommands({ id, counts, isLive }: Props) {
   const statuses = Object.keys(batchesText.statuses);
   const status = wanted !== undefined && statuses.includes(wanted) ? wanted : undefined;
   const commands = useInfiniteQuery(batchCommandsQuery(id, status, isLive));
+  const { refetch } = commands;
+  // What the last of them became: the page learned of it after they were read.
+  useEffect(() => {
+    if (!isLive) void refetch();
+  }, [isLive, refetch]);
   const rows = commands.data?.pages.flatMap((page) => page.rows) ?? [];
   const total = Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0);
   const shown = statuses.filter((name) => (counts?.[name] ?? 0) > 0 || name === status);

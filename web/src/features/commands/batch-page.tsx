@@ -12,7 +12,7 @@ import { BatchFacts } from './batch-facts';
 import { BatchFailures } from './batch-failures';
 import { BatchState } from './batch-state';
 import { Reasons, summaryOf } from './dry-run';
-import { type Batch, batchQuery, hasEnded } from './queries';
+import { type Batch, batchQuery, isSettled } from './queries';
 import './commands.css';
 
 const words = batchesText.batch;
@@ -66,7 +66,7 @@ function Content({ batch }: { batch: Batch }) {
         </Section>
       </div>
       {failures !== null && failures.length > 0 && <BatchFailures failures={failures} />}
-      <BatchCommands id={String(id)} counts={counts} isLive={!hasEnded(batch)} />
+      <BatchCommands id={String(id)} counts={counts} isLive={!isSettled(batch)} />
     </>
   );
 }

@@ -78,7 +78,7 @@ export function batchQuery(id: string) {
     queryKey: ['command_batches', id],
     // Nothing but a retry changes one that has ended.
     refetchInterval: ({ state: { data } }) =>
-      data !== undefined && hasEnded(data) && waitingOf(data) === 0 ? false : LIVE.refetchInterval,
+      data !== undefined && isSettled(data) ? false : LIVE.refetchInterval,
     queryFn: async () => {
       const params = { path: { id: Number(id) } };
       const { data } = await call(() => client.GET('/command_batches/{id}', { params }));
@@ -96,8 +96,9 @@ export function batchQuery(id: string) {
 const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];
 const FAILED = ['Error', 'CommandFormatError', 'Expired'];
 
-function waitingOf({ counts }: Pick<Batch, 'counts'>): number {
-  return sum(counts, (status) => !FINAL.includes(status));
+/** It has ended, and so has each of its commands. */
+export function isSettled(batch: Pick<Batch, 'state' | 'counts'>): boolean {
+  return hasEnded(batch) && progressOf(batch.counts).waiting === 0;
 }
 
 export interface Progress {

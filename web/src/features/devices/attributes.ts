@@ -1,4 +1,5 @@
 // Imports with extensions: tests that run in Node read this file, too.
+import { FACTS } from '../../api/facts.js';
 import type { components } from '../../api/schema.js';
 
 export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number' | 'membership';
@@ -15,7 +16,7 @@ type Name = keyof components['schemas']['devices_attributes'];
 const BOOLEAN: Attribute = { kind: 'boolean', width: 110 };
 const TIME: Attribute = { kind: 'time', width: 130 };
 
-/** What the list can show and filter by. */
+/** What the list can show in columns. */
 export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
   device_name: { kind: 'text', width: 220 },
   serial_number: { kind: 'text', width: 140 },
@@ -73,7 +74,33 @@ export const DEFAULT_COLUMNS = [
 /** Of these a device has any number: the list filters by them and has no columns of them. */
 export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications'];
 
+export type Filter = Pick<Attribute, 'kind' | 'values'>;
+
+/** Facts that change too often for rules of groups. */
+const VOLATILE: Record<string, Filter> = {
+  last_apns_id: { kind: 'text' },
+  last_push_result: { kind: 'text' },
+  failed_push_count: { kind: 'number' },
+  available_device_capacity: { kind: 'number' },
+  battery_level: { kind: 'number' },
+  tokenupdate_at: { kind: 'time' },
+  inventory_queued_at: { kind: 'time' },
+};
+
+const FILTER_KINDS: readonly string[] = ['text', 'version', 'time', 'boolean', 'choice', 'number'];
+
+function isFilter([name, { kind }]: [string, { kind: string }]): boolean {
+  return name !== 'id' && FILTER_KINDS.includes(kind);
+}
+
+/** Every fact that the API filters devices by. A test compares them with what the server knows. */
+export const FILTERS: Partial<Record<string, Filter>> = {
+  ...(Object.fromEntries(Object.entries(FACTS).filter(isFilter)) as Record<string, Filter>),
+  ...VOLATILE,
+  ...ATTRIBUTES,
+  ...Object.fromEntries(MEMBERSHIPS.map((name) => [name, { kind: 'membership' } as const])),
+};
+
 export function kindOf(name: string): Kind {
-  if (MEMBERSHIPS.includes(name)) return 'membership';
-  return ATTRIBUTES[name]?.kind ?? 'text';
+  return FILTERS[name]?.kind ?? 'text';
 }

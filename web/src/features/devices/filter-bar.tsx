@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'react';
-import { labelOf, devicesText as words } from '../../text/devices';
+import { labelOfFilter } from '../../text/device-facts';
+import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { kindOf } from './attributes';
 import { FilterDialog } from './filter-dialog';
@@ -83,8 +84,10 @@ function SearchBox({ value, onChange }: { value: string; onChange: (value: strin
 function sentence({ name, op, value }: FilterRule): string {
   const kind = kindOf(name);
   if (kind === 'membership') {
-    return `${labelOf(name)} ${words.operators[op] ?? op} ${membershipName({ name, value })}`;
+    return `${labelOfFilter(name)} ${words.operators[op] ?? op} ${membershipName({ name, value })}`;
   }
   const said = kind === 'boolean' ? (value === 'true' ? words.yes : words.no) : value;
-  return [labelOf(name), words.operators[op] ?? op, said].filter((part) => part !== '').join(' ');
+  return [labelOfFilter(name), words.operators[op] ?? op, said]
+    .filter((part) => part !== '')
+    .join(' ');
 }

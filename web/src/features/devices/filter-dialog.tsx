@@ -1,13 +1,14 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
-import { labelOf, devicesText as words } from '../../text/devices';
+import { labelOfFilter } from '../../text/device-facts';
+import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
-import { ATTRIBUTES, kindOf, MEMBERSHIPS } from './attributes';
+import { FILTERS, kindOf } from './attributes';
 import { membershipValuesQuery, type Value } from './membership-values';
-import { chipOf, operatorsOf } from './search';
+import { chipOf, hasValue, operatorsOf } from './search';
 
 interface Props {
   isOpen: boolean;
@@ -15,8 +16,8 @@ interface Props {
   onAdd: (chip: string) => void;
 }
 
-const NAMES = [...MEMBERSHIPS, ...Object.keys(ATTRIBUTES)]
-  .map((name) => ({ value: name, label: labelOf(name) }))
+const NAMES = Object.keys(FILTERS)
+  .map((name) => ({ value: name, label: labelOfFilter(name) }))
   .sort((a, b) => a.label.localeCompare(b.label));
 
 export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
@@ -28,11 +29,12 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   const isListed = name === 'tags' || name === 'device_groups';
   const listed = useQuery({ ...membershipValuesQuery, enabled: isOpen && isListed });
   const options = isListed ? (listed.data?.[name] ?? []) : valuesOf(name);
-  const isTyped = op !== 'empty' && options.length === 0 && !isListed;
-  const value = op === 'empty' ? '' : isTyped ? typed : pick(typed, options);
+  const isTyped = hasValue(op) && options.length === 0 && !isListed;
+  const value = !hasValue(op) ? '' : isTyped ? typed : pick(typed, options);
+  const isUnfinished = hasValue(op) && value === '';
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (op !== 'empty' && value === '') return;
+    if (isUnfinished) return;
     onAdd(chipOf({ name, op, value }));
     setValue('');
     onClose();
@@ -50,7 +52,7 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
             label: words.operators[entry] ?? entry,
           }))}
         />
-        {op !== 'empty' && options.length > 0 && (
+        {hasValue(op) && options.length > 0 && (
           <Choice label={words.value} value={value} onChange={setValue} options={options} />
         )}
         {isListed && listed.data !== undefined && options.length === 0 && (
@@ -61,14 +63,14 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
           <Field
             label={words.value}
             hint={name === 'installed_applications' ? words.applicationHint : undefined}
-            type={kindOf(name) === 'time' ? 'number' : 'text'}
+            type={['time', 'number'].includes(kindOf(name)) ? 'number' : 'text'}
             value={typed}
             onChange={setValue}
           />
         )}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
-          <Button kind="main" type="submit" isDisabled={op !== 'empty' && value === ''}>
+          <Button kind="main" type="submit" isDisabled={isUnfinished}>
             {words.apply}
           </Button>
         </div>
@@ -78,7 +80,7 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
 }
 
 function valuesOf(name: string): Value[] {
-  const values = kindOf(name) === 'boolean' ? ['true', 'false'] : (ATTRIBUTES[name]?.values ?? []);
+  const values = kindOf(name) === 'boolean' ? ['true', 'false'] : (FILTERS[name]?.values ?? []);
   return values.map((value) => ({ value, label: labelOfValue(name, value) }));
 }
 

@@ -1,5 +1,5 @@
 import * as z from 'zod/mini';
-import { ATTRIBUTES, kindOf } from './attributes.js';
+import { FILTERS, type Kind, kindOf } from './attributes.js';
 import { membershipRule } from './membership.js';
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
@@ -20,28 +20,36 @@ export interface FilterRule {
 /** The rule of a chip; undefined where somebody edited the address into something else. */
 export function parseRule(chip: string): FilterRule | undefined {
   const [name = '', op = '', ...rest] = chip.split('~');
-  const isFilter = name in ATTRIBUTES || kindOf(name) === 'membership';
-  const isKnown = isFilter && operatorsOf(name).includes(op);
-  return isKnown ? { name, op, value: rest.join('~') } : undefined;
+  const value = rest.join('~');
+  if (!Object.hasOwn(FILTERS, name) || !operatorsOf(name).includes(op)) return undefined;
+  const isNumber = kindOf(name) === 'number' && hasValue(op);
+  return isNumber && !isNumeric(value) ? undefined : { name, op, value };
 }
 
 export function chipOf({ name, op, value }: FilterRule): string {
   return `${name}~${op}~${value}`;
 }
 
-export function operatorsOf(name: string): string[] {
-  switch (kindOf(name)) {
-    case 'text':
-      return ['contains', 'eq', 'startswith', 'ne', 'empty'];
-    case 'version':
-      return ['eq', 'lt', 'ge', 'startswith', 'empty'];
-    case 'time':
-      return ['older', 'newer', 'empty'];
-    case 'membership':
-      return ['has', 'lacks'];
-    default:
-      return ['eq', 'ne', 'empty'];
-  }
+const OPERATORS: Record<Kind, readonly string[]> = {
+  text: ['contains', 'eq', 'startswith', 'endswith', 'ne', 'empty', 'known'],
+  version: ['eq', 'lt', 'ge', 'startswith', 'empty', 'known'],
+  number: ['eq', 'ne', 'less', 'least', 'empty', 'known'],
+  time: ['older', 'newer', 'empty', 'known'],
+  boolean: ['eq', 'ne', 'empty', 'known'],
+  choice: ['eq', 'ne', 'empty', 'known'],
+  membership: ['has', 'lacks'],
+};
+
+export function operatorsOf(name: string): readonly string[] {
+  return OPERATORS[kindOf(name)];
+}
+
+export function hasValue(op: string): boolean {
+  return op !== 'empty' && op !== 'known';
+}
+
+function isNumeric(value: string): boolean {
+  return value.trim() !== '' && Number.isFinite(Number(value));
 }
 
 /** The filter as the API takes it: rules that must all hold. */
@@ -59,7 +67,16 @@ function apiRule({ name, op, value }: FilterRule): Record<string, unknown> {
   if (op === 'empty') return { name, op: 'is', val: null };
   if (op === 'older') return { name, op: 'lt', val: `P${days(value)}D` };
   if (op === 'newer') return { name, op: 'gt', val: `P${days(value)}D` };
-  return { name, op, val: kindOf(name) === 'boolean' ? value === 'true' : value };
+  if (op === 'known') return { name, op: 'isnot', val: null };
+  if (op === 'less') return { name, op: 'lt', val: Number(value) };
+  if (op === 'least') return { name, op: 'ge', val: Number(value) };
+  return { name, op, val: typed(name, value) };
+}
+
+function typed(name: string, value: string): string | number | boolean {
+  const kind = kindOf(name);
+  if (kind === 'number') return Number(value);
+  return kind === 'boolean' ? value === 'true' : value;
 }
 
 function days(value: string): number {

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
+import { FACTS, FACTS_BY_TOPIC } from '../../api/facts';
 import { labelOfFact, groupsText as words } from '../../text/groups';
-import { FACTS, FACTS_BY_TOPIC } from './facts';
 import { kindOfFact, operatorsOf } from './operators';
 import { groupsQuery, tagsQuery } from './queries';
 

@@ -1,5 +1,5 @@
 // Imports with extensions: tests that run in Node read this file, too.
-import { FACTS, type FactKind } from './facts.js';
+import { FACTS, type FactKind } from '../../api/facts.js';
 
 export interface Comparison {
   fact: string;

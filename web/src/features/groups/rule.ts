@@ -1,5 +1,5 @@
 // Imports with extensions: tests that run in Node read this file, too.
-import { FACTS } from './facts.js';
+import { FACTS } from '../../api/facts.js';
 import { type Comparison, isComplete, kindOfFact, operatorsOf } from './operators.js';
 
 export type Match = 'all' | 'any' | 'none';

@@ -1,10 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { meQuery } from '../../../api/me';
+import { useMay } from '../../../api/rights';
 import { settingsText } from '../../../text/settings';
 import { Section } from '../../../ui/page';
 import { type PlainColumn, PlainTable } from '../../../ui/plain-table';
 import { ShellLine } from '../../../ui/shell-line';
 import { SettingsFrame } from '../settings-frame';
+import { TOKENS_PATH } from './queries';
+import { TokenTable } from './token-table';
 
 const words = settingsText.tokens;
 
@@ -14,8 +17,7 @@ const STEPS = [
     words.createWhy,
     'muster token create --name helpdesk --role operator --expires 90d',
   ],
-  [words.list, undefined, 'muster token list'],
-  [words.revoke, words.revokeWhy, 'muster token revoke helpdesk'],
+  [words.revokeByName, words.revokeByNameWhy, 'muster token revoke helpdesk'],
   [words.link, words.linkWhy, 'muster link console --token helpdesk'],
 ] as const;
 
@@ -28,12 +30,15 @@ const COLUMNS: PlainColumn<(typeof ROLES)[number]>[] = [
 
 export function TokensPage() {
   const { data: me } = useQuery(meQuery);
+  const canRead = useMay()('listTokens');
+  const path = canRead ? TOKENS_PATH : '/api/v1/me';
   return (
-    <SettingsFrame section="tokens" about={words.about} requests={[{ path: '/api/v1/me' }]}>
+    <SettingsFrame section="tokens" about={words.about} requests={[{ path }]}>
+      {canRead && <TokenTable />}
       {STEPS.map(([title, why, line]) => (
         <Section key={title} title={title}>
           <ShellLine line={line} copy={settingsText.copy} copied={settingsText.copied} />
-          {why !== undefined && <p className="soft">{why}</p>}
+          <p className="soft">{why}</p>
         </Section>
       ))}
       <PlainTable label={words.roles} columns={COLUMNS} rows={ROLES} />

@@ -1,0 +1,92 @@
+import { devices } from '../../src/resources/devices/devices.js';
+import { FILTERS, kindOf, MEMBERSHIPS } from '../../web/src/features/devices/attributes.js';
+import { apiRules, chipOf, hasValue, operatorsOf } from '../../web/src/features/devices/search.js';
+import { labelOfFilter } from '../../web/src/text/device-facts.js';
+import { adminApi, startApp, type TestApp } from '../helpers/app.js';
+
+const KINDS: Record<string, string> = {
+  enum: 'choice',
+  boolean: 'boolean',
+  integer: 'number',
+  number: 'number',
+  timestamp: 'time',
+};
+const VALUES: Record<string, string> = { number: '7', time: '7', boolean: 'true' };
+
+const filterable = Object.entries(devices.attributes).filter(
+  ([, { filterable: is, writeOnly, kind }]) => is && !writeOnly && kind !== 'json',
+);
+const facts = filterable.map(([name]) => name);
+
+let app: TestApp;
+let api: ReturnType<typeof adminApi>;
+
+beforeAll(async () => {
+  app = await startApp({ isSweeping: false });
+  api = adminApi(app);
+  await app.db
+    .knex('devices')
+    .insert([
+      { serial_number: 'A1', battery_level: 0.2, model_number: 'MK2E3LL/A', failed_push_count: 3 },
+      { serial_number: 'A2', battery_level: 0.9, model_number: 'MK2E3ZD/A', failed_push_count: 0 },
+      { serial_number: 'A3' },
+    ]);
+});
+afterAll(() => app.stop());
+
+function filtered(rules: unknown[]) {
+  const query = new URLSearchParams({ 'filter[]': JSON.stringify(rules), sort: 'serial_number' });
+  return api.get(`/devices?${query}`);
+}
+
+async function serialsOf(...f: string[]): Promise<string[]> {
+  const { status, body } = await filtered(apiRules({ f }));
+  expect(status).toBe(200);
+  return body.data.map(({ attributes }: { attributes: { serial_number: string } }) => {
+    return attributes.serial_number;
+  });
+}
+
+describe('the filters of the device list', () => {
+  it('are all facts that the API filters devices by, each of its kind', () => {
+    expect(Object.keys(FILTERS).sort()).toEqual([...facts, ...MEMBERSHIPS].sort());
+    for (const [name, { kind, isVersion, values }] of filterable) {
+      expect([name, kindOf(name)]).toEqual([name, isVersion ? 'version' : (KINDS[kind] ?? 'text')]);
+      expect([name, FILTERS[name]?.values]).toEqual([name, values]);
+    }
+  });
+
+  it('have a label each', () => {
+    const labels = Object.keys(FILTERS).map(labelOfFilter);
+    expect(labels.filter((label, index) => labels.indexOf(label) !== index)).toEqual([]);
+  });
+
+  it('are taken by the API with each of their operators', async () => {
+    for (const name of Object.keys(FILTERS)) {
+      const value = FILTERS[name]?.values?.[0] ?? VALUES[kindOf(name)] ?? '1';
+      const chips = operatorsOf(name).map((op) =>
+        chipOf({ name, op, value: hasValue(op) ? value : '' }),
+      );
+      const rules = apiRules({ f: chips });
+      expect([name, rules.length]).toEqual([name, chips.length]);
+      const { status, body } = await filtered([{ or: rules }]);
+      expect([name, status, body.errors]).toEqual([name, 200, undefined]);
+    }
+  });
+
+  it('compare numbers, also those that are not known', async () => {
+    expect(await serialsOf('battery_level~less~0.5')).toEqual(['A1']);
+    expect(await serialsOf('battery_level~least~0.9')).toEqual(['A2']);
+    expect(await serialsOf('failed_push_count~eq~3')).toEqual(['A1']);
+    expect(await serialsOf('battery_level~empty~')).toEqual(['A3']);
+    expect(await serialsOf('battery_level~known~', 'model_number~known~')).toEqual(['A1', 'A2']);
+  });
+
+  it('compare texts by their end', async () => {
+    expect(await serialsOf('model_number~endswith~ZD/A')).toEqual(['A2']);
+  });
+
+  it('leave out a number that is none', () => {
+    expect(apiRules({ f: ['battery_level~less~much', 'battery_level~eq~'] })).toEqual([]);
+  });
+});

@@ -1,0 +1,31 @@
+// Filters of the device list beyond its columns.
+import { assertEqual, open } from '../support/steps.mjs';
+
+export const TASKS = {
+  'devices are found by a fact that has no column': async (session) => {
+    const { page, lab } = session;
+    const known = await lab.api('GET', '/devices?sort=-device_capacity&filter[platform]=iOS');
+    const capacities = known.data.map(({ attributes }) => attributes.device_capacity ?? 0);
+    const most = String(Math.floor(Math.max(...capacities)));
+    const rule = [{ name: 'device_capacity', op: 'ge', val: Number(most) }];
+    const list = `/devices?page[size]=1&filter[]=${JSON.stringify(rule)}`;
+    const count = (await lab.api('GET', list)).meta.total;
+    assertEqual(count > 0, true, `devices with ${most} GB`);
+    await open(session, '/devices');
+    await page.getByRole('row').nth(1).waitFor();
+    await page.getByRole('button', { name: '+ Add filter' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Capacity (GB)' });
+    await dialog.getByLabel('Comparison').selectOption('is at least');
+    await dialog.getByLabel('Value').fill(most);
+    await session.assertAccessible();
+    await dialog.getByRole('button', { name: 'Add filter' }).click();
+    await page.getByText(`Capacity (GB) is at least ${most}`).waitFor();
+    await page
+      .getByText(`${count} ${count === 1 ? 'device' : 'devices'}`, { exact: true })
+      .waitFor();
+    await page.reload();
+    await page.getByRole('button', { name: /^Remove the filter Capacity/ }).click();
+    await page.getByRole('row').nth(2).waitFor();
+  },
+};
