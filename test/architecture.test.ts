@@ -26,7 +26,15 @@ const MAY_IMPORT: Record<string, string[]> = {
   'db/device-path': ['db/connection', 'db/devices', 'db/enroll', 'db/pki', 'db/push'],
   'db/assignments': ['db/connection', 'db/admin'],
   'db/batches': [
-    ...['jsonapi', 'db/connection', 'db/store', 'db/assignments', 'db/devices', 'db/push'],
+    ...[
+      'jsonapi',
+      'db/connection',
+      'db/admin',
+      'db/store',
+      'db/assignments',
+      'db/devices',
+      'db/push',
+    ],
   ],
   'db/pki': ['db/connection'],
   'db/jobs': ['db/connection', 'db/devices'],

@@ -161,8 +161,10 @@ export async function oneOffFacts(
 ): Promise<OneOffFacts> {
   const profile = await findOneOffProfile(trx, profileId);
   if (profile === undefined) throw notFound(`profiles ${profileId}`);
-  const minds = verb === 'remove' && profile.may_be_assigned;
-  const rows = minds ? await assignedDevices(trx, { profileId, deviceIds: await deviceIds() }) : [];
+  const checksAssignments = verb === 'remove' && profile.may_be_assigned;
+  const rows = checksAssignments
+    ? await assignedDevices(trx, { profileId, deviceIds: await deviceIds() })
+    : [];
   const assigned = rows.map(idOf);
   return { further: oneOffFactSql(profile, { profileId, assigned }), assigned };
 }

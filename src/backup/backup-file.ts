@@ -5,6 +5,8 @@ import { AppError } from '../errors.js';
 
 const PARTIAL = /^(.+)\.[0-9a-f]{8}\.partial$/;
 const DAY_MS = 86_400_000;
+/** All of a large file at once would hold up what PostgreSQL writes to the same disk. */
+const SYNC_BYTES = 4 * 1024 * 1024;
 
 /** The name that a file will have, which is being written under this one; undefined for any other. */
 export function nameOfPartial(name: string): string | undefined {
@@ -84,12 +86,20 @@ async function writeAll(
   bytes: AsyncIterable<Buffer>,
   { partial, signal }: { partial: string; signal: AbortSignal | undefined },
 ): Promise<number> {
-  let size = 0;
+  let [size, unsynced] = [0, 0];
+  let syncing = Promise.resolve();
   for await (const part of bytes) {
     signal?.throwIfAborted();
     await handle.writeFile(part).catch(unwritable(partial));
     size += part.length;
+    unsynced += part.length;
+    if (unsynced < SYNC_BYTES) continue;
+    await syncing.catch(unwritable(partial));
+    syncing = handle.datasync();
+    syncing.catch(() => undefined); // The next round, or the end, meets it.
+    unsynced = 0;
   }
+  await syncing.catch(unwritable(partial));
   await handle.sync().catch(unwritable(partial));
   return size;
 }

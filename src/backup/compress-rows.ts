@@ -10,7 +10,7 @@ const FASTEST = { level: 1, chunkSize: 64 * 1024 };
  */
 const NO_SEARCH = { ...FASTEST, strategy: constants.Z_HUFFMAN_ONLY };
 /** By how much the search has to make the sample smaller. */
-const WORTH = 0.85;
+const MAX_RATIO = 0.85;
 
 /** The rows of a table, compressed as suits the first of them. */
 export async function* compressRows(rows: Readable): AsyncGenerator<Buffer> {
@@ -32,8 +32,8 @@ export async function* compressRows(rows: Readable): AsyncGenerator<Buffer> {
 function compressorFor(sample: Buffer): Gzip {
   const start = sample.subarray(0, SAMPLE_BYTES);
   const searched = gzipSync(start, FASTEST).length;
-  const isWorth = searched < WORTH * gzipSync(start, NO_SEARCH).length;
-  return createGzip(isWorth ? FASTEST : NO_SEARCH);
+  const isSmaller = searched < MAX_RATIO * gzipSync(start, NO_SEARCH).length;
+  return createGzip(isSmaller ? FASTEST : NO_SEARCH);
 }
 
 async function* both(first: Buffer[], rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

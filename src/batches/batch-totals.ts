@@ -4,8 +4,8 @@ import { AppError } from '../errors.js';
 /** Ids that are kept of each reason. */
 const EXAMPLES = 10;
 
-/** Devices that fared the same. */
-interface Fate {
+/** Devices with the same outcome. */
+interface OutcomeGroup {
   ids: readonly number[];
   /** Of all of them, where `ids` has only the first. */
   count?: number | undefined;
@@ -13,7 +13,7 @@ interface Fate {
   leftOut?: readonly string[] | undefined;
 }
 
-/** Adds up what became of devices. */
+/** Adds up the outcomes of devices. */
 export class BatchTotals {
   readonly #refused = new Map<string, Refused>();
   readonly #leftOut = new Map<string, LeftOut>();
@@ -40,7 +40,7 @@ export class BatchTotals {
     }
   }
 
-  add({ ids, count = ids.length, refusal, leftOut = [] }: Fate): void {
+  add({ ids, count = ids.length, refusal, leftOut = [] }: OutcomeGroup): void {
     this.#matched += count;
     const some = { count, examples: ids };
     if (refusal !== undefined) {

@@ -118,7 +118,7 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
   },
 };
 
-/** With the named command alone; with all of them for help and for a name that is none. */
+/** With the named command alone; with all of them for help and for an unknown name. */
 async function createProgram(name: string | undefined): Promise<Command> {
   const program = new Command('muster')
     .description('manages Apple devices over the MDM protocol')

@@ -6,10 +6,10 @@ import type { Logger } from '../logger.js';
  */
 export function logLostFailures(logger: Logger): void {
   process.on('unhandledRejection', (reason) => {
-    logger.error({ err: reason }, 'a promise was rejected that nobody awaits: please report it');
+    logger.error({ err: reason }, 'unhandled rejection of a promise: please report it');
   });
   process.on('uncaughtExceptionMonitor', (error) => {
-    logger.fatal({ err: error }, 'an error was thrown that nobody catches: the process ends');
+    logger.fatal({ err: error }, 'uncaught exception: the process ends');
   });
 }
 

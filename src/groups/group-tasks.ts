@@ -26,7 +26,7 @@ export function createGroupTasks({ db, logger }: GroupTaskDeps): Task<undefined>
     schedule: '* * * * *',
     run: async () => {
       const count = await pruneFlaps(db.knex);
-      if (count > 0) logger.info({ count }, 'devices flap in smart groups no more');
+      if (count > 0) logger.info({ count }, 'devices no longer flap in smart groups');
     },
   });
   return [times, flaps];

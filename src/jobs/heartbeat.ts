@@ -105,7 +105,7 @@ function watchOthers({ db, logger, silentMs }: { db: Database; logger: Logger; s
     for (const { hostname, pid, jobs } of await freeJobsOfSilent(db, silentMs)) {
       // Every log line has a pid already: that of the process that writes it.
       const about = { silentHost: hostname, silentPid: pid, jobs };
-      logger.warn(about, 'a process has fallen silent; its jobs run elsewhere');
+      logger.warn(about, 'a process sends no heartbeat; its jobs run elsewhere');
     }
   };
   const freeUnclaimed = async () => {

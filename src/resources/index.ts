@@ -73,7 +73,7 @@ export type ResourceServices = CertificateServices &
   SealingServices &
   ScepServices;
 
-/** Every JSON:API resource. A new one needs its file and its line here, nothing else. */
+/** Every JSON:API resource. CONTRIBUTING.md, Add a resource, says what a new one needs besides its line here. */
 export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   applications,
   assignments,

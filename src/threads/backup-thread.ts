@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { writeBackupFile } from '../backup/backup-file.js';
 import type { BackupProgress } from '../backup/backup-stream.js';
 import { makeBackup } from '../backup/make-backup.js';
+import { paced } from '../backup/paced.js';
 import { connectDatabase, type DatabaseAddress } from '../db/connection/database.js';
 import { type SentError, writeError } from './thread-values.js';
 
@@ -39,7 +40,7 @@ async function run(input: BackupThreadInput): Promise<void> {
           send({ progress });
         },
       },
-      (stream) => writeBackupFile(file, stream),
+      (stream) => writeBackupFile(file, paced(stream)),
     );
     send({ made: { tables: last.tablesDone, rows: last.rows, bytes } });
   } finally {

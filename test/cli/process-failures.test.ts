@@ -9,13 +9,13 @@ it('an unhandled rejection is logged and ends nothing; an uncaught exception is 
   const [rejected, goesOn, thrown] = child.lines;
   expect(JSON.parse(rejected ?? '')).toMatchObject({
     level: 50,
-    msg: 'a promise was rejected that nobody awaits: please report it',
+    msg: 'unhandled rejection of a promise: please report it',
     err: { message: 'nobody awaits this' },
   });
   expect(goesOn).toBe('serving on');
   expect(JSON.parse(thrown ?? '')).toMatchObject({
     level: 60,
-    msg: 'an error was thrown that nobody catches: the process ends',
+    msg: 'uncaught exception: the process ends',
     err: { message: 'nobody catches this' },
   });
 });

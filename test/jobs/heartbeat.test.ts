@@ -217,7 +217,7 @@ describe('a process that is killed in the middle of a job', () => {
     expect(lines.filter(({ level }) => level >= WARN)).toMatchObject([
       {
         level: WARN,
-        msg: 'a process has fallen silent; its jobs run elsewhere',
+        msg: 'a process sends no heartbeat; its jobs run elsewhere',
         silentHost: hostname(),
         silentPid: child.pid,
         jobs: 1,

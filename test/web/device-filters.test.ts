@@ -49,7 +49,7 @@ async function serialsOf(...f: string[]): Promise<string[]> {
 
 describe('the filters of the device list', () => {
   it('are all facts that the API filters devices by, each of its kind', () => {
-    expect(Object.keys(FILTERS).sort()).toEqual([...facts, ...MEMBERSHIPS].sort());
+    expect(new Set(Object.keys(FILTERS))).toEqual(new Set([...facts, ...MEMBERSHIPS]));
     for (const [name, { kind, isVersion, values }] of filterable) {
       expect([name, kindOf(name)]).toEqual([name, isVersion ? 'version' : (KINDS[kind] ?? 'text')]);
       expect([name, FILTERS[name]?.values]).toEqual([name, values]);

@@ -33,7 +33,7 @@ const ME = {
   }),
 };
 
-/** Who asks. `routes`: all that is no CRUD, this one excepted. */
+/** The caller. `routes`: all other routes that are not CRUD. */
 export function meRoutes({ api }: MeRouteDeps, routes: ApiRoute[]): ApiRoute[] {
   const rights = new Map<Role, string[]>();
   const rightsOf = (role: Role) => {

@@ -23,7 +23,7 @@ const FEW_CONNECTIONS = { device: 1, admin: 3, list: 1, background: 2 };
 
 /**
  * Opens what a doctor beside the server needs, as far as it can be opened. It makes nothing: neither a
- * database, nor keys, nor the schema. An embedded PostgreSQL that is stopped runs meanwhile.
+ * database, nor keys, nor the schema. An embedded PostgreSQL that is stopped is started for the check.
  */
 export async function withDoctor<T>(
   config: Config,

@@ -130,7 +130,7 @@ function examples(guide: LabGuide): Example[] {
       ? []
       : [
           {
-            comment: 'take the passcode off an iPhone',
+            comment: 'clear the passcode of an iPhone',
             calls: [`-H "$AUTH" -X POST "$API/devices/${phone}/clear_passcode"`],
           },
         ]),

@@ -87,7 +87,7 @@ class LabSession {
     if (snapshot.failures.length > 0 || snapshot.unpushed > 0) {
       out.write(`${describeSummary(snapshot)}\n`);
     }
-    if (snapshot.fates.enrolled === 0) throw new LabError('no device could enroll');
+    if (snapshot.stages.enrolled === 0) throw new LabError('no device could enroll');
     const devices = await this.readDevices();
     const { controlUrl, portalUrl } = this;
     out.write(`\n${describeLab({ config, devices, controlUrl, portalUrl })}\n`);

@@ -47,7 +47,7 @@ async function readFiles(
   const password = new PasswordPrompt({ name: '--password-file', file: passwordFile }, io);
   const pem = await readCredentialFiles(files, password);
   if (pem.pem_certificate !== undefined) return pem;
-  throw new AppError('bad_request', 400, `${files.join(', ')}: there is no certificate in it`);
+  throw new AppError('bad_request', 400, `${files.join(', ')}: it contains no certificate`);
 }
 
 interface Import {

@@ -47,7 +47,7 @@ export interface OneOffScope {
 
 export interface OneOffPlan extends OneOffScope {
   verb: 'install' | 'remove';
-  /** Those of the devices that an assignment gives the profile; only a removal minds. */
+  /** Those of the devices that an assignment gives the profile; only a removal is refused for these. */
   assigned: readonly number[];
 }
 

@@ -1,9 +1,9 @@
 import { splitList } from './sql-statements.js';
 
-/** Of other sessions on the table, as long as the transaction lasts. */
+/** What other sessions cannot do to the table until the transaction ends. */
 export type Blocked = 'nothing' | 'writes' | 'reads and writes';
 
-/** What a statement does to one table, or to something that is none. */
+/** What a statement does to one table, or to something other than a table. */
 export interface Effect {
   /** Effects of one kind on one table are shown together: `adds` columns, `builds the index` … */
   kind: string;

@@ -27,7 +27,8 @@ interface Rule {
   cure: string;
 }
 
-const NOT_PUSHED = 'Devices are not notified of their commands, and come only by themselves.';
+const NOT_PUSHED =
+  'Devices are not notified of their commands, and get them only when they poll by themselves.';
 const REFUSED = 'Devices refuse this server, so that none enrolls or fetches commands.';
 
 /** The first rule whose codes match says how bad a warning is. Its detail names the thing and the step. */
@@ -60,7 +61,7 @@ const RULES: Rule[] = [
   {
     codes: /^devices_not_pushable$/,
     severity: 'warning',
-    why: 'These devices get commands only when they come by themselves.',
+    why: 'These devices get commands only when they poll by themselves.',
     cure: "muster api GET '/devices?filter[push_state]=unregistered'",
   },
   {

@@ -4,7 +4,8 @@ import type { Check } from '../check.js';
 import { error, type Found, ok } from '../finding.js';
 
 const TIMEOUT_MS = 5_000;
-const WHY = 'Devices are not notified of their commands, and come only by themselves.';
+const WHY =
+  'Devices are not notified of their commands, and get them only when they poll by themselves.';
 
 /** Whether Apple's push service can be reached from this machine: a handshake, no push. */
 export const pushServiceCheck: Check = {

@@ -2,7 +2,7 @@ import { type Config, isLoopback } from '../../config/config.js';
 import type { Check, CheckContext } from '../check.js';
 import { error, type Found, ok, warning } from '../finding.js';
 
-/** Settings that are valid each by itself, and contradict each other or the world around. */
+/** Settings that are valid each by itself, and contradict each other or the server's surroundings. */
 export const settingsCheck: Check = {
   name: 'settings',
   needs: 'nothing',

@@ -55,7 +55,7 @@ export function answerClientErrors(
   });
   server.on('connect', (_req: IncomingMessage, socket: Duplex) => {
     socket.on('error', () => socket.destroy());
-    refuseConnection(socket, new AppError('bad_request', 400, 'this server is no proxy'));
+    refuseConnection(socket, new AppError('bad_request', 400, 'this server is not a proxy'));
   });
 }
 

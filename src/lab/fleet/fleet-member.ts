@@ -67,14 +67,14 @@ export class FleetMember {
   async enroll(onProfile: (profile: EnrollmentProfile) => Promise<void>): Promise<void> {
     const { http, state, keys, signal, way, asUser } = this.context;
     const { device } = this;
-    state.setFate(this.index, 'enrolling');
+    state.setStage(this.index, 'enrolling');
     try {
       const onUnknownToApple = () => state.countUnknownToApple();
       const profile = await obtainProfile({ device, http, keys, onUnknownToApple }, way);
       http.trust(profile.caCertificates.map((der) => encodePem('CERTIFICATE', der)));
       await onProfile(profile);
       this.session = await enroll(device, { http, profile, keys, asUser });
-      state.setFate(this.index, 'enrolled');
+      state.setStage(this.index, 'enrolled');
       state.setAwaiting(this.index, this.isAwaiting);
     } catch (error) {
       if (!signal.aborted) this.fail(error);
@@ -157,10 +157,10 @@ export class FleetMember {
     this.leave(device.isErased ? 'erased' : 'released');
   }
 
-  private leave(fate: 'erased' | 'released'): void {
+  private leave(stage: 'erased' | 'released'): void {
     this.isGone = true;
     this.session = undefined;
-    this.context.state.setFate(this.index, fate);
+    this.context.state.setStage(this.index, stage);
   }
 
   /** With `forever`, a device that was refused keeps trying, as a real one does. */
@@ -174,7 +174,7 @@ export class FleetMember {
   private fail(error: unknown): void {
     this.isGone = error instanceof UnenrolledError;
     this.session = undefined;
-    this.context.state.setFate(this.index, this.isGone ? 'unenrolled' : 'failed');
+    this.context.state.setStage(this.index, this.isGone ? 'unenrolled' : 'failed');
     this.addFailure(reasonOf(error));
   }
 }

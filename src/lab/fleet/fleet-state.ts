@@ -2,7 +2,7 @@ import type { Answer } from '../answers/answer.js';
 
 export type AnswerStatus = Answer['status'] | 'NotNow';
 
-const FATES = [
+const DEVICE_STAGES = [
   'waiting',
   'enrolling',
   'enrolled',
@@ -16,7 +16,7 @@ const FATES = [
 ] as const;
 
 /** What has become of a device. */
-export type DeviceFate = (typeof FATES)[number];
+export type DeviceStage = (typeof DEVICE_STAGES)[number];
 
 export interface FleetFailure {
   serialNumber: string;
@@ -25,7 +25,7 @@ export interface FleetFailure {
 
 export interface FleetSnapshot {
   total: number;
-  fates: Record<DeviceFate, number>;
+  stages: Record<DeviceStage, number>;
   answers: Record<AnswerStatus, number>;
   /** Commands answered NotNow and not answered since. */
   unanswered: number;
@@ -47,10 +47,10 @@ const MOST_FAILURES = 1000;
 /** Counts what happens to the fleet. */
 export class FleetState {
   private readonly startedAt = Date.now();
-  private readonly fateOf: DeviceFate[];
-  private readonly fates = Object.fromEntries(
-    FATES.map((fate) => [fate, 0]),
-  ) as FleetSnapshot['fates'];
+  private readonly stageOf: DeviceStage[];
+  private readonly stages = Object.fromEntries(
+    DEVICE_STAGES.map((stage) => [stage, 0]),
+  ) as FleetSnapshot['stages'];
   private readonly answers = { Acknowledged: 0, Error: 0, CommandFormatError: 0, NotNow: 0 };
   private readonly failures: FleetFailure[] = [];
   private readonly postponed: number[];
@@ -68,16 +68,16 @@ export class FleetState {
     private readonly total: number,
     private readonly onChange: () => void = () => undefined,
   ) {
-    this.fateOf = new Array<DeviceFate>(total).fill('waiting');
-    this.fates.waiting = total;
+    this.stageOf = new Array<DeviceStage>(total).fill('waiting');
+    this.stages.waiting = total;
     this.postponed = new Array<number>(total).fill(0);
   }
 
-  setFate(index: number, fate: DeviceFate): void {
-    this.fates[this.fateOf[index] ?? 'waiting'] -= 1;
-    this.fates[fate] += 1;
-    this.fateOf[index] = fate;
-    if (fate !== 'enrolled') {
+  setStage(index: number, stage: DeviceStage): void {
+    this.stages[this.stageOf[index] ?? 'waiting'] -= 1;
+    this.stages[stage] += 1;
+    this.stageOf[index] = stage;
+    if (stage !== 'enrolled') {
       this.setPostponed(index, 0);
       this.unpushed.delete(index);
       this.awaiting.delete(index);
@@ -151,7 +151,7 @@ export class FleetState {
   snapshot(): FleetSnapshot {
     return {
       total: this.total,
-      fates: { ...this.fates },
+      stages: { ...this.stages },
       answers: { ...this.answers },
       unanswered: this.unanswered,
       unpushed: this.unpushed.size,
@@ -178,7 +178,7 @@ export class FleetState {
 
 /** Every device is enrolled, or removed by a command, and has answered everything. */
 export function isComplete(snapshot: FleetSnapshot): boolean {
-  const { total, fates, unanswered, unpushed, awaiting } = snapshot;
-  const isWhole = fates.enrolled + fates.erased + fates.released === total;
+  const { total, stages, unanswered, unpushed, awaiting } = snapshot;
+  const isWhole = stages.enrolled + stages.erased + stages.released === total;
   return isWhole && unanswered === 0 && unpushed === 0 && awaiting === 0;
 }

@@ -12,9 +12,9 @@ function answered({ answers }: FleetSnapshot): number {
 
 /** "enrolled 12/20, pushed 31, answered 85, not now 3, 4.2 s" */
 export function describeProgress(snapshot: FleetSnapshot): string {
-  const { fates, total, answers, pushes, retries, failures } = snapshot;
+  const { stages, total, answers, pushes, retries, failures } = snapshot;
   const parts = [
-    `enrolled ${total - fates.waiting - fates.enrolling - fates.failed}/${total}`,
+    `enrolled ${total - stages.waiting - stages.enrolling - stages.failed}/${total}`,
     pushes > 0 ? `pushed ${pushes}` : '',
     `answered ${answered(snapshot)}`,
     answers.NotNow > 0 ? `not now ${answers.NotNow}` : '',
@@ -25,16 +25,16 @@ export function describeProgress(snapshot: FleetSnapshot): string {
   return parts.filter((part) => part !== '').join(', ');
 }
 
-function describeFates({ fates, total }: FleetSnapshot): string {
+function describeStages({ stages, total }: FleetSnapshot): string {
   const others = [
-    [fates.erased, 'erased'],
-    [fates.released, 'released'],
-    [fates.unenrolled, 'unenrolled by the server'],
-    [fates.failed, 'failed'],
-    [fates.waiting + fates.enrolling, 'not finished'],
+    [stages.erased, 'erased'],
+    [stages.released, 'released'],
+    [stages.unenrolled, 'unenrolled by the server'],
+    [stages.failed, 'failed'],
+    [stages.waiting + stages.enrolling, 'not finished'],
   ] as const;
   const present = others.filter(([count]) => count > 0).map(([count, name]) => `${count} ${name}`);
-  return [`${fates.enrolled} of ${total} enrolled`, ...present].join(', ');
+  return [`${stages.enrolled} of ${total} enrolled`, ...present].join(', ');
 }
 
 function describeAnswers(snapshot: FleetSnapshot): string {
@@ -78,7 +78,7 @@ export function describeSummary(snapshot: FleetSnapshot): string {
   });
   const more = failures.length - shown.length;
   return [
-    `Devices:  ${describeFates(snapshot)}`,
+    `Devices:  ${describeStages(snapshot)}`,
     ...describeAwaiting(snapshot),
     ...describeUnknown(snapshot),
     ...describePushes(snapshot),

@@ -74,7 +74,9 @@ export class HttpClient {
 
   private gaveUp(request: HttpRequest, { failure }: Failure): LabError {
     const { origin, pathname } = new URL(request.url);
-    return new LabError(`${origin}${pathname} does not answer: ${failure}`);
+    return new LabError(
+      `${origin}${pathname} does not answer: ${failure}; is the server running? (--url names another)`,
+    );
   }
 
   private async attempt(request: HttpRequest): Promise<HttpReply | Failure> {

@@ -42,7 +42,7 @@ function readBlocks(text: string): ParsedCertificate[] {
     if (CERTS_ONLY.test(label)) return readCertsOnly(der);
     return CERTIFICATE.test(label) ? [parseCertificate(der)] : [];
   });
-  if (found.length === 0) throw invalidCertificate('there is no certificate in it');
+  if (found.length === 0) throw invalidCertificate('it contains no certificate');
   return found;
 }
 

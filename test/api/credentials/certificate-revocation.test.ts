@@ -317,7 +317,7 @@ describe('POST /certificates/{id}/revoke', () => {
 });
 
 describe('a CA that was revoked', () => {
-  it('stops to vouch in every process', async () => {
+  it('is trusted by no process', async () => {
     const other = await startApp({ database: app.database });
     try {
       const { device } = await enrolledDevice();

@@ -27,7 +27,7 @@ describe('muster push-cert import', () => {
     const file = scene.file('vendor.key');
     expect(failureOf(await scene.import({ cert: [file] }))).toEqual([
       'bad_request',
-      `${file}: there is no certificate in it`,
+      `${file}: it contains no certificate`,
     ]);
     const [code, message] = failureOf(await scene.import({ cert: [scene.file('missing.pem')] }));
     expect([code, message]).toEqual([

@@ -104,7 +104,7 @@ describe('a request that cannot be read', () => {
     ],
     ['a malformed header', `GET / ${HEAD}a b: c\r\n\r\n`, 'the request is not valid HTTP'],
     ['two lengths', `POST / ${HEAD}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, undefined],
-    ['a tunnel', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'this server is no proxy'],
+    ['a tunnel', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 'this server is not a proxy'],
   ])('gets 400 for %s', async (_what, text, detail = 'the request is not valid HTTP') => {
     const answer = await exchange(await start(answerAll), text);
     expect(fault(answer)).toMatchObject([400, { status: '400', code: 'bad_request', detail }]);

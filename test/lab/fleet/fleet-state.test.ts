@@ -3,16 +3,16 @@ import { describeProgress, describeSummary } from '../../../src/lab/fleet/summar
 
 function enrolled(count: number): FleetState {
   const state = new FleetState(count);
-  for (let index = 0; index < count; index += 1) state.setFate(index, 'enrolled');
+  for (let index = 0; index < count; index += 1) state.setStage(index, 'enrolled');
   return state;
 }
 
 describe('a fleet is not complete', () => {
   it('while a device has not enrolled, was unenrolled or failed', () => {
-    for (const fate of ['waiting', 'enrolling', 'unenrolled', 'failed'] as const) {
+    for (const stage of ['waiting', 'enrolling', 'unenrolled', 'failed'] as const) {
       const state = enrolled(3);
-      state.setFate(1, fate);
-      expect([fate, isComplete(state.snapshot())]).toEqual([fate, false]);
+      state.setStage(1, stage);
+      expect([stage, isComplete(state.snapshot())]).toEqual([stage, false]);
     }
   });
 
@@ -32,7 +32,7 @@ describe('a fleet in Setup Assistant is not complete', () => {
     state.setAwaiting(0, false);
     expect([state.isAtRest(), isComplete(state.snapshot())]).toEqual([false, false]);
     expect(describeSummary(state.snapshot())).toContain('1 still wait in Setup Assistant');
-    state.setFate(1, 'erased');
+    state.setStage(1, 'erased');
     expect([state.isAtRest(), isComplete(state.snapshot())]).toEqual([true, true]);
     expect(describeSummary(state.snapshot())).not.toContain('Setup Assistant');
   });
@@ -55,7 +55,7 @@ describe('a fleet that is pushed is not complete', () => {
     const state = enrolled(2);
     state.expectPush(0);
     state.setPostponed(0, 3);
-    state.setFate(0, 'erased');
+    state.setStage(0, 'erased');
     expect(state.isAtRest()).toBe(true);
     expect(state.snapshot()).toMatchObject({ unpushed: 0, unanswered: 0 });
   });
@@ -66,7 +66,7 @@ describe('a fleet makes no progress', () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  it('by pushes, polls and NotNow, but by answers, first polls and fates', () => {
+  it('by pushes, polls and NotNow, but by answers, first polls and stages', () => {
     const state = enrolled(1);
     state.expectPush(0);
     const nothing: [string, () => void][] = [
@@ -78,7 +78,7 @@ describe('a fleet makes no progress', () => {
     const progress: [string, () => void][] = [
       ['first poll', () => state.countPoll(0)],
       ['answer', () => state.countAnswer('Error')],
-      ['fate', () => state.setFate(0, 'released')],
+      ['stage', () => state.setStage(0, 'released')],
     ];
     for (const [name, happen] of nothing) {
       jest.advanceTimersByTime(SECOND);
@@ -100,7 +100,7 @@ describe('a fleet makes no progress', () => {
 describe('the summary of a fleet', () => {
   it('counts devices, answers and errors, and says which device failed and why', () => {
     const state = enrolled(3);
-    state.setFate(2, 'failed');
+    state.setStage(2, 'failed');
     state.addFailure({ serialNumber: 'C02XYZ', reason: 'the server answered 403' });
     for (const status of ['Acknowledged', 'Acknowledged', 'Error', 'NotNow'] as const) {
       state.countAnswer(status);

@@ -128,7 +128,11 @@ describe('a fleet that is pushed', () => {
     expect(new Set(courier.forgotten)).toEqual(
       new Set(devices.map(({ pushToken }) => pushToken.toString('hex'))),
     );
-    expect(fleet.state.snapshot().fates).toMatchObject({ erased: 1, unenrolled: 1, enrolled: 0 });
+    expect(fleet.state.snapshot().stages).toMatchObject({
+      erased: 1,
+      unenrolled: 1,
+      enrolled: 0,
+    });
     expect(isComplete(fleet.state.snapshot())).toBe(false);
   });
 });

@@ -18,9 +18,9 @@ const TAGS: Record<string, string> = {
   custom_attributes:
     'What you note of devices, for the variables of profiles and for smart groups.',
   dep_accounts: "Accounts of Apple's device enrollment program.",
-  dep_devices: "Serial numbers of the program: their stage, and what Apple's service reports.",
+  dep_devices: "Serial numbers of DEP: their stage, and what Apple's service reports.",
   dep_profiles:
-    'How devices of the program enroll and set themselves up. `status` says whether Apple has it, ' +
+    'How devices of DEP enroll and set themselves up. `status` says whether Apple has it, ' +
     '`meta.warnings` what Apple or devices would refuse.',
   device_locations: 'Where devices in lost mode were last.',
   device_restrictions: 'Restrictions in force on devices.',
