@@ -112,7 +112,9 @@ export class Reconciler {
       const built = await payloads.store(trx, versions);
       const removal = PROFILE_REMOVAL;
       const queued = await queueItemCommands(trx, {
-        ...{ itemIds: result.items, payloads: built, removal },
+        itemIds: result.items,
+        payloads: built,
+        removal,
         credentialPauseMs: 60_000 / credentialsPerMinute,
       });
       await queue.pushLater(trx, queued.devices);

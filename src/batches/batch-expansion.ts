@@ -159,12 +159,12 @@ export class BatchExpansion {
       totals.add({ ids: [...new Set(slice.deviceIds)], refusal: 'profile_deleted' });
       return 0;
     }
-    const { queued, refused } = await this.#deps.profiles.queueOfBatch(trx, {
-      ...{ profileId, verb: verbOf(command), deviceIds: slice.deviceIds, userIds: slice.userIds },
-      batch: { batchId, after: (deviceId) => dueAt(slice, deviceId) },
-    });
+    const { deviceIds, userIds } = slice;
+    const batch = { batchId, after: (deviceId: number) => dueAt(slice, deviceId) };
+    const order = { profileId, verb: verbOf(command), deviceIds, userIds, batch };
+    const { queued, refused } = await this.#deps.profiles.queueOfBatch(trx, order);
     const codes = new Map(refused.map(({ deviceId, code }) => [deviceId, code]));
-    for (const id of new Set(slice.deviceIds)) totals.add({ ids: [id], refusal: codes.get(id) });
+    for (const id of new Set(deviceIds)) totals.add({ ids: [id], refusal: codes.get(id) });
     return queued;
   }
 
@@ -245,7 +245,7 @@ class Prepared {
   readonly variants: Variant[] = [];
   readonly targets: BatchTarget[] = [];
   readonly shared: SharedPayload[] = [];
-  /** Sealed for each command. */
+  /** Commands whose payload is sealed for each of them. */
   readonly sealed: { deviceId: number; command: QueuedCommand }[] = [];
 }
 

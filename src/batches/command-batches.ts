@@ -127,7 +127,13 @@ export class CommandBatches {
     const uuid = randomUUID();
     const { requestType, parameters, name, priority, ttl, after, expiresAt, spread } = input;
     const id = await insertBatch(trx, {
-      ...{ uuid, name, priority, ttl, after, spread, request_type: requestType },
+      uuid,
+      name,
+      priority,
+      ttl,
+      after,
+      spread,
+      request_type: requestType,
       expires_at: expiresAt,
       parameters: sealParameters(this.#deps.box, { uuid, parameters }),
       profile_id: input.profileId,

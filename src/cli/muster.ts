@@ -50,7 +50,7 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
       });
   },
   migrate: async (program) => {
-    const { addMigrateCommand } = await import('./migrate.js');
+    const { addMigrateCommand } = await import('./migrate/migrate.js');
     addMigrateCommand(program);
   },
   doctor: async (program) => {
@@ -80,18 +80,18 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     addTokenCommands(program, { withDatabase: withMigrated, write: writeLine });
   },
   keys: async (program) => {
-    const { addKeysCommand } = await import('./keys.js');
+    const { addKeysCommand } = await import('./keys/keys.js');
     const { withKeys } = await import('./open-database.js');
     const newMasterKey = process.env.NEW_MASTER_KEY;
     addKeysCommand(program, withKeys, { write: writeLine, newMasterKey });
   },
   ca: async (program) => {
-    const { addCaCommands } = await import('./ca.js');
+    const { addCaCommands } = await import('./keys/ca.js');
     const { openStoredSecrets: openSecrets, withMigrated } = await import('./open-database.js');
     addCaCommands(program, { withDatabase: withMigrated, openSecrets, write: writeLine });
   },
   link: async (program) => {
-    const { addLinkCommands } = await import('./link.js');
+    const { addLinkCommands } = await import('./link/link.js');
     const { withLinks } = await import('./open-database.js');
     addLinkCommands(program, { withLinks, write: writeLine });
   },

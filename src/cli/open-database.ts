@@ -9,8 +9,8 @@ import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { openDatabase, openSecrets } from '../server/main.js';
 import type { OpenBackupIo } from './backup/backup.js';
 import type { RestoreIo } from './backup/restore.js';
-import type { WithDatabase } from './keys.js';
-import type { LinkIo } from './link.js';
+import type { WithDatabase } from './keys/keys.js';
+import type { LinkIo } from './link/link.js';
 import type { OpenPushCert } from './push-cert/push-cert-services.js';
 
 /** Opens the running server's database, or starts the embedded one for this command. */

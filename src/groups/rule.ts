@@ -21,14 +21,14 @@ export const TIME_FACT = 'time';
 /** A rule of 50 comparisons is shorter, unless lists in it are very long. */
 const MOST_CHARACTERS = 64_000;
 
-/** As the rule is read again to be evaluated. */
-const SYSTEM: Actor = { name: 'system', role: 'admin' };
+/** May read each fact: a stored rule is read again to be evaluated. */
+const EVALUATION: Actor = { name: 'system', role: 'admin' };
 
 /**
  * Reads a rule, which is a filter of GET /devices. AppError 422 that names every fault, with the pointer
  * of the rule in a document.
  */
-export function readRule(value: unknown, registry: Registry, actor: Actor = SYSTEM): Rule {
+export function readRule(value: unknown, registry: Registry, actor: Actor = EVALUATION): Rule {
   const devices = registry.get('devices');
   if (devices === undefined) throw new Error('there is no resource of devices');
   if (JSON.stringify(value).length > MOST_CHARACTERS) {

@@ -196,7 +196,10 @@ function adminApi(deps: AppDeps, api: ApiContext): Router {
     groupPreviews: new GroupPreviews(db),
     diagnoses: new Diagnoses(db, config),
     doctor: createServerDoctor({
-      ...{ config, db, tlsCaveats: deps.tlsCaveats, tlsFile: deps.tlsFile },
+      config,
+      db,
+      tlsCaveats: deps.tlsCaveats,
+      tlsFile: deps.tlsFile,
       servesTls: deps.tlsChain().length > 0,
     }),
     requestTypes: requestTypes(),

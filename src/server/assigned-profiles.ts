@@ -36,8 +36,12 @@ export function createAssignedProfiles(deps: AssignedProfileDeps) {
   const profiles = new ProfileRebuild({ box, sign: signed, ...profileThreads(threads) });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign });
   const reconciler = new Reconciler({
-    ...{ db, queue, logger, payloads },
-    ...{ credentialsPerMinute, mostRemovals },
+    db,
+    queue,
+    logger,
+    payloads,
+    credentialsPerMinute,
+    mostRemovals,
   });
   const setups = new DeviceSetups({ db, queue, logger, timeout, reconciler });
   const renderer = new ProfileRenderer({
@@ -46,7 +50,9 @@ export function createAssignedProfiles(deps: AssignedProfileDeps) {
     ...renderThreads(threads),
   });
   const oneOffProfiles = new OneOffProfiles({
-    ...{ queue, payloads, credentialPauseMs: 60_000 / credentialsPerMinute },
+    queue,
+    payloads,
+    credentialPauseMs: 60_000 / credentialsPerMinute,
   });
   return { reconciler, oneOffProfiles, setups, renderer, sign };
 }

@@ -32,7 +32,10 @@ async function run(input: BackupThreadInput): Promise<void> {
   try {
     const bytes = await makeBackup(
       {
-        ...{ db, passphrase, musterVersion, masterKeyId },
+        db,
+        passphrase,
+        musterVersion,
+        masterKeyId,
         onProgress: (progress) => {
           last = progress;
           if (performance.now() - sentAt < PAUSE_MS) return;

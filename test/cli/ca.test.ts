@@ -1,4 +1,4 @@
-import { caList, caRotate } from '../../src/cli/ca.js';
+import { caList, caRotate } from '../../src/cli/keys/ca.js';
 import { generateEcKeyPair } from '../../src/crypto/keys/keys.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';

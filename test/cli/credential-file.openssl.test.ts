@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { readCredentialFiles } from '../../src/cli/credential-file.js';
+import { readCredentialFiles } from '../../src/cli/keys/credential-file.js';
 import { type PasswordInput, PasswordPrompt } from '../../src/cli/password.js';
 import { exportPublicKey, importPrivateKey } from '../../src/crypto/keys/keys.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';

@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { keysRotateMaster, keysStatus } from '../../src/cli/keys.js';
+import { keysRotateMaster, keysStatus } from '../../src/cli/keys/keys.js';
 import { UsageError } from '../../src/cli/options.js';
 import { loadConfig } from '../../src/config/config.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';

@@ -1,5 +1,5 @@
-import { linkCreate, linkList } from '../../src/cli/link.js';
-import { changeLinks, type LinkChange } from '../../src/cli/link-changes.js';
+import { linkCreate, linkList } from '../../src/cli/link/link.js';
+import { changeLinks, type LinkChange } from '../../src/cli/link/link-changes.js';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { findLinkByToken } from '../../src/db/enroll/enrollment-link-repository.js';
 import { MASTER_KEY, PUBLIC_URL } from '../helpers/app.js';

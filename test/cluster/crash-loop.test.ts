@@ -6,7 +6,7 @@ it('is a loop with the fifth end within 30 seconds', () => {
   expect(loop.note(29_999)).toBe(true);
 });
 
-it('is none while the ends are far apart', () => {
+it('no crash loop is found while the ends are far apart', () => {
   const loop = new CrashLoop();
   const ends = Array.from({ length: 20 }, (_, index) => index * 7_500);
   expect(ends.map((at) => loop.note(at))).toEqual(ends.map(() => false));

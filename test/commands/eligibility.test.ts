@@ -163,7 +163,7 @@ describe('a command for a device that has reported little', () => {
 });
 
 describe('the parameter force', () => {
-  it('is none of a change', async () => {
+  it('is refused for a change', async () => {
     const id = await addDevice({ platform: 'iOS' });
     const made = await adminApi(app).post('/commands', commandDocument(id, 'ProfileList'));
     const commandId = made.body.data.id;

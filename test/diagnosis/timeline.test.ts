@@ -144,7 +144,7 @@ describe('the timeline of a command', () => {
 });
 
 describe('what has happened to a command', () => {
-  it('is that the device put it off, fetched it again and carried it out', async () => {
+  it('shows that the device put it off, fetched it again and carried it out', async () => {
     await one.device.report(await fetchCommand(), 'NotNow');
     await one.device.report(await fetchCommand(), 'NotNow');
     expect((await codes()).slice(0, -1)).toEqual(['queued', 'not_now', 'sent', 'not_now_again']);
@@ -173,7 +173,7 @@ describe('what has happened to a command', () => {
     });
   });
 
-  it('is that APNs accepted or refused the last push since it was queued', async () => {
+  it('shows that APNs accepted or refused the last push since it was queued', async () => {
     await test.set(one.id, { ...PUSHED, last_apns_id: 'APNS-1' });
     expect((await timeline()).steps.find(({ code }) => code === 'push_accepted')).toEqual({
       time: '2100-01-01T10:00:00+00:00',
@@ -208,7 +208,7 @@ describe('what has happened to a command', () => {
     expect(await codes()).toEqual(['queued', 'sent', 'ended_early', 'acknowledged']);
   });
 
-  it('is that it expired, without an answer after its last offer', async () => {
+  it('shows that it expired, without an answer after its last offer', async () => {
     await set({ ttl: 1 });
     await fetchCommand();
     await one.device.idle();
@@ -224,7 +224,7 @@ describe('what has happened to a command', () => {
     expect(await last()).toMatchObject({ code: 'expired', time: null });
   });
 
-  it('is that the device enrolled again, or left', async () => {
+  it('shows that the device enrolled again, or left', async () => {
     const again = await one.device.with(await newIdentity()).enroll();
     expect(await last()).toMatchObject({
       code: 'replaced_by_enrollment',
@@ -294,7 +294,7 @@ describe('why a command waits', () => {
     });
   });
 
-  it('is that APNs refuses the token, or that no certificate has the topic', async () => {
+  it('names a token that APNs refuses, or a topic without a certificate', async () => {
     await test.seenLast(one, new Date('2026-11-01T10:00:00Z'));
     await set({ status: 'Queued', sent_at: null });
     await test.set(one.id, {
@@ -325,7 +325,7 @@ describe('why a command waits', () => {
     });
   });
 
-  it('is that no push has gone out, then that the device has not come', async () => {
+  it('names a push that has not gone out, then a device that has not polled', async () => {
     expect((await last()).code).toBe('waiting_for_push');
     await test.set(one.id, PUSHED);
     expect(await last()).toMatchObject({
@@ -334,7 +334,7 @@ describe('why a command waits', () => {
     });
   });
 
-  it('is that the device fetched it and has not answered, or said NotNow', async () => {
+  it('names a device that fetched it and has not answered, or said NotNow', async () => {
     const uuid = await fetchCommand();
     expect(await last()).toMatchObject({
       code: 'waiting_unanswered',

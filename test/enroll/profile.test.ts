@@ -163,7 +163,7 @@ describe('the topic', () => {
   const topic = 'com.apple.mgmt.External.11111111-2222-3333-4444-555555555555';
   const topicNow = async () => payloadOf(await fetchProfile(), 'com.apple.mdm').Topic;
 
-  it('is that of the push certificate added last', async () => {
+  it('comes from the push certificate added last', async () => {
     await insertPushCertificate({ push_topic: 'other', not_before: new Date(1_000) });
     await insertPushCertificate({ push_topic: topic });
     expect(await topicNow()).toBe(topic);

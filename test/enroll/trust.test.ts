@@ -183,7 +183,7 @@ describe('the trust profile', () => {
 });
 
 describe('the anchor certificates', () => {
-  it('are none where a proxy speaks TLS whose anchor nobody has stored', async () => {
+  it('are missing where a proxy speaks TLS whose anchor is not stored', async () => {
     expect(PUBLIC_URL).toMatch(/^https:/);
     expect(await anchors(plain)).toEqual([]);
     const anchor = await ecIdentity('P-256', asAuthority);

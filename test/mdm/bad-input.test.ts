@@ -102,12 +102,12 @@ describe('a message is refused if its signature', () => {
     }
   });
 
-  it('is of another body', async () => {
+  it('signs another body', async () => {
     const signature = device.sign(message({ Status: 'NotNow' }));
     await expectRefusal(400, () => device.send(message(), { signature }));
   });
 
-  it('is of a body that was altered by one byte', async () => {
+  it('signs a body that was altered by one byte', async () => {
     const uuid = commandIn(await device.idle())?.uuid ?? '';
     const body = message({ Status: 'Error', CommandUUID: uuid });
     const signature = device.sign(body);

@@ -53,7 +53,7 @@ describe('the cell label of a device', () => {
     expect(await rowOf(device)).toMatchObject({ cell: 9, is_enrolled: true });
   });
 
-  it('is that of the present enrollment', async () => {
+  it('belongs to the present enrollment', async () => {
     const device = await enrollAt('/mdm?c=03');
     const again = await enrollAt('/mdm?c=61', device.with(await newIdentity()));
     expect(await rowOf(again)).toMatchObject({ cell: 61, enrollment_number: 2 });

@@ -85,7 +85,7 @@ const ATTRIBUTE = { kind: 'attribute', change: 'changed', name: null };
 const REPORTED = { cause: 'report', caused_by: null };
 
 describe('changes of a device', () => {
-  it('are none while it becomes known, and when it reports the same again', async () => {
+  it('do not appear while it becomes known, nor when it reports the same again', async () => {
     const device = await known();
     await report(device, REPORTS);
     expect(await changesOf(device)).toEqual([]);

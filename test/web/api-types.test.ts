@@ -10,7 +10,7 @@ afterAll(removeTemporaryDirectories);
 
 describe('the types of the console', () => {
   /** After a change of the API: `UPDATE_TYPES=1 npx jest test/web/api-types`. */
-  it('are those of the API document that the server has', async () => {
+  it('match the API document of the server', async () => {
     const app = await startApp({ isSweeping: false });
     const file = join(temporaryDirectory(), 'openapi.json');
     try {

@@ -6,12 +6,12 @@ import {
 } from '../../web/src/features/commands/targets.js';
 
 describe('the devices that a command is for', () => {
-  it('are none where the address names none', () => {
+  it('are not named by an address without a target', () => {
     expect(readTarget({})).toBeUndefined();
     expect(readTarget({ devices: [], tags: [] })).toBeUndefined();
   });
 
-  it('are those whose ids it has, each once', () => {
+  it('are named by id, each once', () => {
     const target = readTarget({ devices: [3, 5, 3] });
     expect(target).toEqual({ kind: 'devices', ids: [3, 5] });
     expect(target && targetAttributes(target)).toEqual({
@@ -22,7 +22,7 @@ describe('the devices that a command is for', () => {
     });
   });
 
-  it('are those that match a filter; without a rule all that are enrolled', () => {
+  it('match the filter; without a rule every enrolled device does', () => {
     const rules = [{ name: 'platform', op: 'eq', val: 'iOS' }];
     const some = readTarget({ rules: JSON.stringify(rules) });
     expect(some && targetAttributes(some)).toEqual({ filter: rules });
@@ -41,7 +41,7 @@ describe('the devices that a command is for', () => {
     expect(readTarget({ rules: '[null]' })).toEqual({ kind: 'invalid' });
   });
 
-  it('are those of tags and groups, counted by a filter of the device list', () => {
+  it('belong to the tags and groups, and are counted by a filter of the device list', () => {
     const target = readTarget({ tags: [1], groups: [2] });
     expect(target && targetAttributes(target)).toEqual({
       tags: [{ type: 'tags', id: 1 }],

@@ -43,7 +43,7 @@ function shape(block: Block | undefined): unknown {
 }
 
 describe('the facts of the rule builder', () => {
-  it('are those that rules of the server know, each of its kind', () => {
+  it('match the facts that rules of the server know, each with its kind', () => {
     const names = ruleAttributes(devices);
     expect(new Set(Object.keys(FACTS))).toEqual(new Set([...names, ...RELATED]));
     for (const name of names) {

@@ -79,7 +79,7 @@ describe('the answers that the console knows', () => {
     ]);
   });
 
-  it('are none of what changes something', async () => {
+  it('leave out answers to requests that change something', async () => {
     const client = clientWith(new KnownAnswers());
     await client.POST('/tags');
     await client.POST('/tags');

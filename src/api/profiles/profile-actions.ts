@@ -125,7 +125,9 @@ export function profileActionRoutes({
         const batch = { input, scope, confirm, actor: context.actor.name };
         const { commandBatches: batches } = services;
         const result = await orderBatch(api, trx, {
-          ...{ batches, order: batch, isDryRun: flags.dry_run },
+          batches,
+          order: batch,
+          isDryRun: flags.dry_run,
         });
         return { ...result, targetId: id, isOther: true };
       },

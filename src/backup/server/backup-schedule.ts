@@ -67,7 +67,11 @@ async function requestOne({ backups }: BackupScheduleDeps, trx: Transaction): Pr
   const request = { source: 'schedule', createdBy: SYSTEM_ACTOR.name } as const;
   const { id, file } = await backups.request(trx, request);
   await writeAudit(trx, {
-    ...{ context: systemContext(), action: 'backups.create', targetType: 'backups' },
-    ...{ targetId: id, outcome: 'success', details: { file } },
+    context: systemContext(),
+    action: 'backups.create',
+    targetType: 'backups',
+    targetId: id,
+    outcome: 'success',
+    details: { file },
   });
 }

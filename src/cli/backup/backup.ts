@@ -86,7 +86,10 @@ async function make(io: BackupIo, { file, args, onProgress }: Making): Promise<n
   const say = paced(write);
   return await makeBackup(
     {
-      ...{ db, musterVersion, passphrase, withMasterKey },
+      db,
+      musterVersion,
+      passphrase,
+      withMasterKey,
       masterKey: findMasterKey({ dataDir, configured, logger }),
       onProgress: (now) => {
         onProgress(now);
@@ -103,8 +106,12 @@ async function record(db: Database, backup: CommandBackup & BackupSize): Promise
     const { file, tables, rows, bytes } = backup;
     const targetId = await insertMadeBackup(trx, backup);
     await writeAudit(trx, {
-      ...{ context: cliContext(), action: 'backups.create', targetType: 'backups' },
-      ...{ targetId, outcome: 'success', details: { file, tables, rows, bytes } },
+      context: cliContext(),
+      action: 'backups.create',
+      targetType: 'backups',
+      targetId,
+      outcome: 'success',
+      details: { file, tables, rows, bytes },
     });
   });
 }

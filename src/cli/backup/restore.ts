@@ -53,7 +53,11 @@ export async function restoreCommand(
   write(`${file} is whole: ${of}, ${tables.length} tables, ${sizeText(backup.size)}`);
   await io.withDatabase(async (db) => {
     const restored = await restoreBackup({
-      ...{ db, logger, backup, manifest, keepsQueue: keepQueue },
+      db,
+      logger,
+      backup,
+      manifest,
+      keepsQueue: keepQueue,
       onProgress: progressLines('loading', write),
       onLoaded: async (trx, result) => {
         await auditRestore(trx, { created_at, muster_version, ...countsOf(result) });
@@ -89,8 +93,12 @@ function countsOf({ tables, rows, stopped }: Restored): Record<string, unknown> 
 
 function auditRestore(trx: Transaction, details: Record<string, unknown>): Promise<void> {
   return writeAudit(trx, {
-    ...{ context: cliContext(), action: 'backups.restore', targetType: 'backups' },
-    ...{ targetId: null, outcome: 'success', details },
+    context: cliContext(),
+    action: 'backups.restore',
+    targetType: 'backups',
+    targetId: null,
+    outcome: 'success',
+    details,
   });
 }
 

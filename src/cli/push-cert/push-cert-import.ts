@@ -6,7 +6,7 @@ import {
 import { AppError } from '../../errors.js';
 import { createdWith } from '../../events/audit.js';
 import { auditCli } from '../audit-cli.js';
-import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
+import { type CredentialPem, readCredentialFiles } from '../keys/credential-file.js';
 import { UsageError } from '../options.js';
 import { PasswordPrompt } from '../password.js';
 import { dayText } from '../table.js';

@@ -6,7 +6,7 @@ import { createdWith } from '../../events/audit.js';
 import { NoVendorCertificate } from '../../pki/push-certificates/push-request-service.js';
 import { storeVendorCertificate } from '../../pki/push-certificates/push-request-vendor.js';
 import { auditCli } from '../audit-cli.js';
-import { type CredentialPem, readCredentialFiles } from '../credential-file.js';
+import { type CredentialPem, readCredentialFiles } from '../keys/credential-file.js';
 import { UsageError } from '../options.js';
 import { PasswordPrompt } from '../password.js';
 import { portalSteps, rethrowAsCommands, unsignedSteps } from './push-cert-advice.js';

@@ -202,8 +202,12 @@ function storableJson(schema: ZodType): ZodType {
 /** How many related rows there are, by a function of the database with this name. */
 export function count(): Attribute {
   return integer({
-    ...{ write: 'never', nullable: false, volatile: true, onRequest: true },
-    ...{ sortable: false, filterable: false },
+    write: 'never',
+    nullable: false,
+    volatile: true,
+    onRequest: true,
+    sortable: false,
+    filterable: false,
   });
 }
 

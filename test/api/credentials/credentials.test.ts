@@ -593,7 +593,7 @@ describe('GET /api/v1/credentials', () => {
       });
     }
 
-    it('are none while every process reaches it, or has fallen silent', async () => {
+    it('do not appear while every process that sends heartbeats reaches it', async () => {
       await certificate();
       await process(1, { push_trouble: null, push_trouble_since: null });
       await process(2, { seen_at: test.db.knex.raw("now() - interval '31 seconds'") });

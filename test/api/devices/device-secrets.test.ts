@@ -162,7 +162,7 @@ describe('the reveal of a secret', () => {
     expect(await audited('success')).toEqual([]);
   });
 
-  it('is no GET', async () => {
+  it('is refused as GET', async () => {
     const id = await escrow('unlock_token', UNLOCK);
     const path = `/devices/${deviceId}/secrets/${id}/reveal`;
     expect(await refused(adminApi(app).get(path))).toEqual([405, 'method_not_allowed']);

@@ -6,7 +6,7 @@ import {
   createSignInLink,
   type SignInLink,
 } from '../../../src/auth/sign-in-links.js';
-import { linkConsole } from '../../../src/cli/console-link.js';
+import { linkConsole } from '../../../src/cli/link/console-link.js';
 import { removeOldSignInLinks } from '../../../src/db/admin/sign-in-link-repository.js';
 import { offerSignIn } from '../../../src/server/serving.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';

@@ -64,7 +64,7 @@ describe('the serial number of a record', () => {
     expect(row).toMatchObject({ serial_number: SerialNumber });
   });
 
-  it('is none other in other letters, and nothing to speak of', async () => {
+  it('counts as the same in other letters, and is accepted silently', async () => {
     const SerialNumber = newSerial();
     const target = await enrolledTarget(app, { SerialNumber });
     const row = await reportFrom(target, { SerialNumber: SerialNumber.toLowerCase() });

@@ -18,7 +18,7 @@ describe('the hash of a password', () => {
     expect(Buffer.from(hash, 'base64')).toEqual(expected);
   });
 
-  it('is that of this password and no other', async () => {
+  it('matches this password and no other', async () => {
     const stored = await hashPassword(PASSWORD);
     expect(await verifyPassword(PASSWORD, stored)).toBe(true);
     for (const wrong of ['', 'Correct horse battery', `${PASSWORD} `, 'x'.repeat(2_000)]) {

@@ -87,7 +87,7 @@ describe('an outage', () => {
     expect(isOutage(failed({ code, severity: 'ERROR' }))).toBe(true);
   });
 
-  it.each(['FATAL', 'PANIC'])('is whatever PostgreSQL calls %s', (severity) => {
+  it.each(['FATAL', 'PANIC'])('includes what PostgreSQL calls %s', (severity) => {
     expect(isOutage(failed({ code: '55000', severity }))).toBe(true);
   });
 

@@ -73,7 +73,7 @@ describe('the records that are merged into a device', () => {
     ['is no UDID', { udid: null }],
     ['is an EnrollmentID', { udid: null, enrollment_id: 'e' }],
     ['is that of a virtual Mac', { product_name: 'VirtualMac2,1' }],
-  ])("are none if the device's identity %s", async (_what, own) => {
+  ])("do not exist if the device's identity %s", async (_what, own) => {
     const device = await addEnrolled(own);
     await addDevice();
     expect(await mergeDuplicates(device)).toEqual([]);

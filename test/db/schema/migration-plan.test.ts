@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { planLines } from '../../../src/cli/migration-plan-text.js';
+import { planLines } from '../../../src/cli/migrate/migration-plan-text.js';
 import type { Database } from '../../../src/db/connection/database.js';
 import { migrate } from '../../../src/db/schema/migrate.js';
 import { migrationEffects, planMigrations } from '../../../src/db/schema/migration-plan.js';

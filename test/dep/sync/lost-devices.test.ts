@@ -233,7 +233,7 @@ describe('the desired profile of devices', () => {
     expect(await desired()).toEqual([[usual, true], ...wanted().slice(1)]);
   });
 
-  it('is none when it was unassigned meanwhile', async () => {
+  it('is empty when it was unassigned meanwhile', async () => {
     await lose();
     await want(SB0, null);
     await fetched(...all);

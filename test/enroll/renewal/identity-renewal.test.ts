@@ -44,7 +44,7 @@ describe('identities that are not renewed', () => {
     expect(await app.db.knex('identity_renewals')).toEqual([]);
   }
 
-  it('are those that have more than a third of their life left', async () => {
+  it('have more than a third of their life left', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const pin = await app.db.knex('device_identities').first();
     const { notBefore, notAfter } = device.certificate;
@@ -54,26 +54,26 @@ describe('identities that are not renewed', () => {
     await expectNone(device);
   });
 
-  it('are those of unknown life', async () => {
+  it('have an unknown life', async () => {
     const device = await createDueDevice(app);
     await app.db.knex('device_identities').update({ renew_at: null, not_after: null });
     await expectNone(device);
   });
 
-  it('are those of devices that have left', async () => {
+  it('belong to devices that have left', async () => {
     const device = await createDueDevice(app);
     await device.checkOut();
     await expectNone(device);
   });
 
-  it('are those of devices that have yet to enroll', async () => {
+  it('belong to devices that have yet to enroll', async () => {
     const device = await createTestDevice(app);
     await device.authenticate();
     await app.db.knex('device_identities').update({ renew_at: new Date(0) });
     await expectNone(device);
   });
 
-  it('are those of user enrollments whose account is not known', async () => {
+  it('belong to user enrollments whose account is not known', async () => {
     const device = await createTestDevice(app, { EnrollmentID: 'enrollment-1' });
     await device.enroll();
     await app.db.knex('device_identities').update({ renew_at: new Date(0) });
@@ -81,7 +81,7 @@ describe('identities that are not renewed', () => {
     expect(await app.db.knex('identity_renewals')).toEqual([]);
   });
 
-  it.each(['renewal', 'superseded', 'revoked'])('are those that are %s', async (state) => {
+  it.each(['renewal', 'superseded', 'revoked'])('are in the state %s', async (state) => {
     const device = await createDueDevice(app);
     await app.db.knex('device_identities').update({ state });
     await expectNone(device);

@@ -40,13 +40,13 @@ describe('the verdict on a renewal', () => {
       'has unenrolled, although with another identity',
       { is_enrolled: false, active_fingerprint: Buffer.alloc(32, 2) },
     ],
-  ])('is that it is over once the device %s, whatever became of the command', (_what, columns) => {
+  ])('says over once the device %s, whatever the outcome of the command', (_what, columns) => {
     for (const status of [null, 'Queued', 'Sent', 'Error', 'Acknowledged', 'Cancelled']) {
       expect(judge({ ...columns, status })).toEqual({ kind: 'over' });
     }
   });
 
-  it('is that it is done once the device uses another identity, whatever it reported', () => {
+  it('says done once the device uses another identity, whatever it reported', () => {
     for (const status of [null, 'Queued', 'Sent', 'Error', 'Acknowledged', 'Cancelled']) {
       const active_fingerprint = Buffer.alloc(32, 2);
       expect(judge({ active_fingerprint, status })).toEqual({ kind: 'renewed' });

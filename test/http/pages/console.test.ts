@@ -215,7 +215,7 @@ describe('a server without a built console', () => {
   });
 });
 
-it('is what it was at the start, whatever an upgrade does to the files', async () => {
+it('the console is served as it was at the start, whatever an upgrade does to its files', async () => {
   rmSync(directory, { recursive: true });
   const plain = await get('/assets/main-Bx3k.js', {});
   expect([plain.status, plain.bytes.toString()]).toEqual([200, SCRIPT]);

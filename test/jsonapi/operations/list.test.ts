@@ -149,7 +149,7 @@ describe('a list paged by cursor', () => {
 });
 
 describe('the bytes of a list', () => {
-  it('are those of its resources serialized one by one', async () => {
+  it('equal those of its resources serialized one by one', async () => {
     const { body } = await get('/devices', { 'page[size]': '1000', include: 'tags' });
     const { data } = (await get(`/devices/${ids[1]}`, { include: 'tags' })).body;
     expect(idsOf({ body } as request.Response)).toEqual(ids);

@@ -103,7 +103,7 @@ describe('the alternative names of an identity', () => {
     expect(identityName(settings(null), {}, ID).subjectAltName).toEqual([]);
   });
 
-  it('are those of the settings, with the proven facts', () => {
+  it('come from the settings, with the proven facts', () => {
     const names = {
       rfc822Name: ['%Account%', 'mdm@example.com', 'it-%SerialNumber%@example.com'],
       dNSName: '%SerialNumber%.devices.example.com',

@@ -31,7 +31,7 @@ describe('a chain that devices trust without a profile', () => {
     expect(isPubliclyTrusted([...chain, real])).toBe(false);
   });
 
-  it('is one that ends in a public CA', () => {
+  it('ends in a public CA', () => {
     expect(isPubliclyTrusted([publicRoot()])).toBe(true);
     expect(isSelfSigned(publicRoot())).toBe(true);
   });

@@ -122,7 +122,7 @@ describe('the factory certificates by which devices sign before they are enrolle
     expect(trust.judge(device)).toEqual({ ok: true });
   });
 
-  it('are those of the CA that Apple publishes below its root', () => {
+  it('are issued by the CA that Apple publishes below its root', () => {
     const chain = parseCertificates(fixture('cert/device.apple-chain.pem'));
     const [published, above, root] = chain;
     if (published === undefined || above === undefined || root === undefined) throw new Error();

@@ -117,7 +117,7 @@ describe('the reasons why a target cannot take a command', () => {
     ['UserList', { platform: 'macOS', accessRights: 0 }],
     ['DeviceInformation', { platform: 'macOS', accessRights: 0 }],
     ['DisableRemoteDesktop', { platform: 'macOS', accessRights: 0 }],
-  ])('are none for %s on %j', (requestType, target) => {
+  ])('do not exist for %s on %j', (requestType, target) => {
     expect(targetFaults(requestType, target)).toEqual([]);
   });
 });

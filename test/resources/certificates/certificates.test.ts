@@ -677,7 +677,7 @@ describe('certificates in use', () => {
     expect(await rowOf(id)).toBeDefined();
   }
 
-  it('are those of devices', async () => {
+  it('identify devices', async () => {
     const { certificate } = await makeIdentity();
     const pem_certificate = certificatePem(certificate);
     const { id } = await client.create('/certificates', { purpose: 'mdm.device', pem_certificate });
@@ -693,7 +693,7 @@ describe('certificates in use', () => {
     await client.delete(`/certificates/${id}`).expect(204);
   });
 
-  it('are those that enrolled devices get their pushes by, until there is another', async () => {
+  it('bring enrolled devices their pushes, until there is another', async () => {
     const topic = 'com.apple.mgmt.External.in-use';
     const [old, renewed] = [await makePushIdentity(topic), await makePushIdentity(topic)];
     const create = (identity: typeof old) =>

@@ -103,7 +103,7 @@ describe('filter[search] of devices', () => {
     ]);
   });
 
-  it('is no rule of a smart group, and no filter of other types', async () => {
+  it('is refused in a rule of a smart group and as a filter of other types', async () => {
     const rule = [{ name: 'search', op: 'contains', val: 'anna' }];
     const group = { type: 'device_groups', attributes: { name: 'smart', kind: 'smart', rule } };
     const { status, body } = await api.post('/device_groups', { data: group });

@@ -1,15 +1,19 @@
 import type { KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { readBer, smallInteger, Tag } from '../crypto/asn1/der.js';
-import { encodePem, isPem } from '../crypto/asn1/pem.js';
-import { exportPrivateKey, importPrivateKey, publicKeyFingerprint } from '../crypto/keys/keys.js';
-import { privateKeyBlocks, readPrivateKeyPem } from '../crypto/keys/private-key-pem.js';
-import { WrongPassword } from '../crypto/pkcs12/password-encryption.js';
-import { openPkcs12, type Pkcs12Content } from '../crypto/pkcs12/pkcs12.js';
-import { type ParsedCertificate, parseCertificate } from '../crypto/x509/certificate.js';
-import { AppError } from '../errors.js';
-import { readCertificateText } from '../pki/certificates/certificate-text.js';
-import type { PasswordPrompt } from './password.js';
+import { readBer, smallInteger, Tag } from '../../crypto/asn1/der.js';
+import { encodePem, isPem } from '../../crypto/asn1/pem.js';
+import {
+  exportPrivateKey,
+  importPrivateKey,
+  publicKeyFingerprint,
+} from '../../crypto/keys/keys.js';
+import { privateKeyBlocks, readPrivateKeyPem } from '../../crypto/keys/private-key-pem.js';
+import { WrongPassword } from '../../crypto/pkcs12/password-encryption.js';
+import { openPkcs12, type Pkcs12Content } from '../../crypto/pkcs12/pkcs12.js';
+import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import { AppError } from '../../errors.js';
+import { readCertificateText } from '../../pki/certificates/certificate-text.js';
+import type { PasswordPrompt } from '../password.js';
 
 const LARGEST_BYTES = 1024 * 1024;
 

@@ -1,15 +1,15 @@
-import type { Database } from '../db/connection/database.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   deleteLinks,
   type EnrollmentLinkRow,
   lockLinks,
   setLinkDisabled,
-} from '../db/enroll/enrollment-link-repository.js';
-import { AppError } from '../errors.js';
-import { type Changes, deletedWith } from '../events/audit.js';
-import { auditCli } from './audit-cli.js';
-import type { WriteLine } from './table.js';
+} from '../../db/enroll/enrollment-link-repository.js';
+import { AppError } from '../../errors.js';
+import { type Changes, deletedWith } from '../../events/audit.js';
+import { auditCli } from '../audit-cli.js';
+import type { WriteLine } from '../table.js';
 
 interface Change {
   apply(trx: Transaction, ids: number[]): Promise<void>;

@@ -1,7 +1,7 @@
-import { createSignInLink, LINK_MINUTES } from '../auth/sign-in-links.js';
-import type { Database } from '../db/connection/database.js';
-import { cliContext } from './audit-cli.js';
-import { dateText, type WriteLine } from './table.js';
+import { createSignInLink, LINK_MINUTES } from '../../auth/sign-in-links.js';
+import type { Database } from '../../db/connection/database.js';
+import { cliContext } from '../audit-cli.js';
+import { dateText, type WriteLine } from '../table.js';
 
 export interface LinkConsoleArgs {
   /** An id or a name. */

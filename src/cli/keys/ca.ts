@@ -1,18 +1,18 @@
 import { type Command, Option } from 'commander';
-import { rotateAudited } from '../api/credentials/authority-rotation.js';
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Database } from '../db/connection/database.js';
-import { inTransaction } from '../db/connection/unit-of-work.js';
-import { type AuthorityUseRow, listAuthorityUses } from '../db/pki/authority-repository.js';
+import { rotateAudited } from '../../api/credentials/authority-rotation.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction } from '../../db/connection/unit-of-work.js';
+import { type AuthorityUseRow, listAuthorityUses } from '../../db/pki/authority-repository.js';
 import {
   AuthorityRotations,
   CA_KEY_SIZES,
   type CaKeySize,
   makeAuthorityKeys,
-} from '../pki/authority/stored-authority.js';
-import { checkMasterKey } from '../pki/master-key/master-key.js';
-import { cliContext } from './audit-cli.js';
-import { dayText, type WriteLine, writeTable } from './table.js';
+} from '../../pki/authority/stored-authority.js';
+import { checkMasterKey } from '../../pki/master-key/master-key.js';
+import { cliContext } from '../audit-cli.js';
+import { dayText, type WriteLine, writeTable } from '../table.js';
 
 export interface CaDatabase {
   db: Database;

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { refuseServed } from '../backup/restore-backup.js';
-import { canHaveProcesses } from '../db/backup/target.js';
-import type { Database } from '../db/connection/database.js';
-import { migrate, migrationStatus, rollback } from '../db/schema/migrate.js';
-import { planMigrations } from '../db/schema/migration-plan.js';
-import { createLogger } from '../logger.js';
+import { refuseServed } from '../../backup/restore-backup.js';
+import { canHaveProcesses } from '../../db/backup/target.js';
+import type { Database } from '../../db/connection/database.js';
+import { migrate, migrationStatus, rollback } from '../../db/schema/migrate.js';
+import { planMigrations } from '../../db/schema/migration-plan.js';
+import { createLogger } from '../../logger.js';
+import { withDatabase } from '../open-database.js';
+import { UsageError } from '../options.js';
+import { writeLine } from '../table.js';
 import { planLines } from './migration-plan-text.js';
-import { withDatabase } from './open-database.js';
-import { UsageError } from './options.js';
-import { writeLine } from './table.js';
 
 interface MigrateOptions {
   status?: boolean;

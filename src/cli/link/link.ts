@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Database } from '../db/connection/database.js';
-import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import { inTransaction, type Transaction } from '../../db/connection/unit-of-work.js';
 import {
   findByName,
   insertLink,
@@ -9,15 +9,15 @@ import {
   type ListedLink,
   linkStatus,
   listLinks,
-} from '../db/enroll/enrollment-link-repository.js';
-import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
-import { AppError } from '../errors.js';
-import { createdWith } from '../events/audit.js';
-import { auditCli } from './audit-cli.js';
+} from '../../db/enroll/enrollment-link-repository.js';
+import { EnrollmentLinks } from '../../enroll/link/enrollment-links.js';
+import { AppError } from '../../errors.js';
+import { createdWith } from '../../events/audit.js';
+import { auditCli } from '../audit-cli.js';
+import { parseExpiry, UsageError, wholeNumber } from '../options.js';
+import { dateText, type WriteLine, writeTable } from '../table.js';
 import { type LinkConsoleArgs, linkConsole } from './console-link.js';
 import { changeLinks, LINK_CHANGES } from './link-changes.js';
-import { parseExpiry, UsageError, wholeNumber } from './options.js';
-import { dateText, type WriteLine, writeTable } from './table.js';
 
 export interface LinkDatabase {
   db: Database;

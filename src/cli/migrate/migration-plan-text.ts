@@ -1,4 +1,8 @@
-import { MEASURED_ON, type PlannedEffect, type PlannedStep } from '../db/schema/migration-plan.js';
+import {
+  MEASURED_ON,
+  type PlannedEffect,
+  type PlannedStep,
+} from '../../db/schema/migration-plan.js';
 
 /** The plan for people: what each migration does, and what others cannot do meanwhile. */
 export function planLines(steps: readonly PlannedStep[]): string[] {

@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Config } from '../config/config.js';
-import { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Database } from '../db/connection/database.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
-import { readMasterKeyChange, readRotation } from '../db/pki/reseal-repository.js';
-import { migrationStatus } from '../db/schema/migrate.js';
-import { AppError } from '../errors.js';
-import { writeAudit } from '../events/audit.js';
-import type { Logger } from '../logger.js';
-import { isMasterKey, masterKeyId } from '../pki/master-key/master-key.js';
-import { type Rotated, rotateMasterKey } from '../pki/master-key/rotate-master-key.js';
-import { rotationKeys } from '../pki/master-key/rotation-keys.js';
-import { cliContext } from './audit-cli.js';
-import { UsageError } from './options.js';
-import type { WriteLine } from './table.js';
+import type { Config } from '../../config/config.js';
+import { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Database } from '../../db/connection/database.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { readMasterKeyChange, readRotation } from '../../db/pki/reseal-repository.js';
+import { migrationStatus } from '../../db/schema/migrate.js';
+import { AppError } from '../../errors.js';
+import { writeAudit } from '../../events/audit.js';
+import type { Logger } from '../../logger.js';
+import { isMasterKey, masterKeyId } from '../../pki/master-key/master-key.js';
+import { type Rotated, rotateMasterKey } from '../../pki/master-key/rotate-master-key.js';
+import { rotationKeys } from '../../pki/master-key/rotation-keys.js';
+import { cliContext } from '../audit-cli.js';
+import { UsageError } from '../options.js';
+import type { WriteLine } from '../table.js';
 
 export interface KeysIo {
   config: Pick<Config, 'dataDir' | 'masterKey'>;
