@@ -4,7 +4,6 @@
 // and BENCH_CONNECTIONS the load.
 
 import { availableParallelism } from 'node:os';
-
 import { type BenchDatabase, openBenchDatabase, refillQueues } from './load/database.js';
 import { createFleetSeed, type FleetSeed, udidOf } from './load/fleet.js';
 import { type Measured, ms, quantilesOf } from './load/measure.js';

@@ -35,8 +35,15 @@ export function createAuthentication(deps: AuthenticationDeps): Authentication {
   const { config, db, logger, changes, failureSharing } = deps;
   const { adminToken, publicUrl, sessionIdle: idle, sessionMax: max } = config;
   const tokenVerifier = new TokenVerifier({ db, logger, changes, adminToken });
-  const tokens = tokenVerifier;
-  const sessions = new Sessions({ db, logger, tokens, changes, adminToken, idle, max });
+  const sessions = new Sessions({
+    db,
+    logger,
+    tokens: tokenVerifier,
+    changes,
+    adminToken,
+    idle,
+    max,
+  });
   const sessionCookie = new SessionCookie(publicUrl);
   const tokenAttempts = new TokenAttempts({
     verify: (token) => tokenVerifier.verify(token),

@@ -1,9 +1,8 @@
 // The program of a thread that writes one backup: reading millions of rows would delay the event loop.
 import { parentPort, workerData } from 'node:worker_threads';
 import { writeBackupFile } from '../backup/backup-file.js';
-import type { BackupProgress } from '../backup/backup-stream.js';
+import { type BackupProgress, paced } from '../backup/backup-stream.js';
 import { makeBackup } from '../backup/make-backup.js';
-import { paced } from '../backup/paced.js';
 import { connectDatabase, type DatabaseAddress } from '../db/connection/database.js';
 import { type SentError, writeError } from './thread-values.js';
 

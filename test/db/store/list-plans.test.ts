@@ -162,7 +162,7 @@ describe('a page of the one row with a rare value', () => {
     expect(either.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
   });
 
-  it('is not found by a fingerprint that is none, without reading a row', async () => {
+  it('reads no row for a text that cannot be a fingerprint', async () => {
     for (const [op, val] of [
       ['eq', 'no digits'],
       ['eq', 'ab1'],

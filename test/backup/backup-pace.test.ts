@@ -1,4 +1,4 @@
-import { paced } from '../../src/backup/paced.js';
+import { paced } from '../../src/backup/backup-stream.js';
 
 const WORK_MS = 12;
 const CHUNKS = 5;
