@@ -33,6 +33,13 @@ export interface ApiAnswer {
   content?: ApiContent[];
 }
 
+/** A file of one of the media types. */
+export function fileAnswer(description: string, ...mediaTypes: string[]): ApiAnswer {
+  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
+  const content = mediaTypes.map((mediaType) => ({ mediaType, schema }));
+  return { status: 200, description, content };
+}
+
 /** One operation that is no CRUD: how it is served and how the API document describes it. */
 export interface ApiOperation {
   /** Stable: client generators name their functions by it. */

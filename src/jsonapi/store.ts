@@ -9,6 +9,13 @@ export type Row = Record<string, unknown> & { id: number };
 export interface SortField {
   column: string;
   descending: boolean;
+  /** `column` is of the row that this to-one relationship points to. */
+  related?: { relationship: string; foreignKey: string; shape: ResourceShape } | undefined;
+}
+
+/** As a client writes it, without the direction. */
+export function sortName({ column, related }: SortField): string {
+  return related === undefined ? column : `${related.relationship}.${column}`;
 }
 
 /** A position in a list's order. The row it was taken from may be deleted. */

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import type { Signer } from '../crypto/cms/cms-signed-data.js';
+import type { Identity } from '../crypto/x509/certificate.js';
 import { type ParsedCsr, parseCsr } from '../crypto/x509/csr.js';
 import { AppError } from '../errors.js';
 import { FailInfo, openPkiEnvelope, type PkiMessage } from '../protocol/scep/scep.js';
@@ -10,7 +10,7 @@ const MAX_RSA_BITS = 4096;
 const CURVES = new Set(['prime256v1', 'secp384r1']);
 
 /** The CSR in a message, with its signature and kind of key checked. */
-export function readCertificationRequest(message: PkiMessage, recipient: Signer): ParsedCsr {
+export function readCertificationRequest(message: PkiMessage, recipient: Identity): ParsedCsr {
   const csr = openCsr(message, recipient);
   checkKey(csr.publicKey);
   return csr;
@@ -18,7 +18,7 @@ export function readCertificationRequest(message: PkiMessage, recipient: Signer)
 
 // One answer for every fault, whether of padding, cipher, ASN.1 or signature: a difference would be
 // an oracle for RSA PKCS #1 v1.5.
-function openCsr(message: PkiMessage, recipient: Signer): ParsedCsr {
+function openCsr(message: PkiMessage, recipient: Identity): ParsedCsr {
   try {
     return parseCsr(openPkiEnvelope(message, recipient));
   } catch (cause) {

@@ -46,6 +46,17 @@ describe('a collection of more than 100,000', () => {
     });
   });
 
+  it('is sorted by what it is related to only with a filter', async () => {
+    const sort = 'sort=enrollment_link.name';
+    expect(await refused(`/devices?${sort}`)).toEqual({
+      detail: expect.stringMatching(
+        /; or add a filter, which makes "enrollment_link.name" possible$/,
+      ),
+      source: { parameter: 'sort' },
+    });
+    expect(await refused(`/devices?filter[serial_number]=none&${sort}`)).toBeUndefined();
+  });
+
   it.each(['not_before', 'not_after', 'subject', 'purpose'])(
     'of certificates is sorted by %s, as the contract says',
     async (name) => {

@@ -25,16 +25,20 @@ async function refusal(
 
 describe('a name that the API does not have', () => {
   it.each([
-    ['/tags?sort=colour', 'sort', `tags can't be sorted by "colour"; known: id, name, color`],
+    [
+      '/tags?sort=colour',
+      'sort',
+      `tags can't be sorted by "colour"; known: id, name, color, updated_at`,
+    ],
     [
       '/tags?filter[nam]=a',
       'filter[nam]',
-      `tags can't be filtered by "nam"; known: id, name, color, devices, applications, profiles`,
+      `tags can't be filtered by "nam"; known: id, name, color, updated_at, devices, applications, profiles`,
     ],
     [
       '/tags?fields[tags]=nam',
       'fields[tags]',
-      'tags has no field "nam"; known: name, color, devices_count, devices, applications, profiles',
+      'tags has no field "nam"; known: name, color, updated_at, devices_count, devices, applications, profiles',
     ],
     [
       '/tags?include=device',
@@ -94,7 +98,7 @@ describe('a name that the API does not have', () => {
       ['/data/attributes/name', 'name must be a string'],
       [
         '/data/attributes/colour',
-        'tags has no attribute "colour"; known: name, color, devices_count',
+        'tags has no attribute "colour"; known: name, color, updated_at, devices_count',
       ],
       [
         '/data/relationships/device',

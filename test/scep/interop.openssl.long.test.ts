@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { decodePem, encodePem } from '../../src/crypto/asn1/pem.js';
-import type { Signer } from '../../src/crypto/cms/cms-signed-data.js';
 import { importPrivateKey } from '../../src/crypto/keys/keys.js';
+import type { Identity } from '../../src/crypto/x509/certificate.js';
 import { type ParsedCertificate, parseCertificates } from '../../src/crypto/x509/certificate.js';
 import { buildPkiMessage, MessageType } from '../../src/protocol/scep/scep.js';
 import { type OpenSsl, openSsl } from '../crypto/openssl.js';
@@ -30,7 +30,7 @@ extendedKeyUsage = serverAuth, codeSigning
 describe('SCEP with messages that OpenSSL makes and reads', () => {
   let server: ScepServer;
   let openssl: OpenSsl;
-  let signer: Signer;
+  let signer: Identity;
   let caPem: string;
 
   beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { describeCommand, requestTypes } from '../../src/protocol/apple/command-schema.js';
-import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/draft.js';
-import { type Key, kindOf } from '../../web/src/features/commands/keys.js';
-import { topicOf } from '../../web/src/features/commands/topics.js';
-import { wordsOf } from '../../web/src/features/commands/words-of.js';
-import { writeForm } from '../../web/src/features/commands/write-form.js';
+import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/form/draft.js';
+import { type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
+import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
+import { writeForm } from '../../web/src/features/commands/form/write-form.js';
+import { topicOf } from '../../web/src/features/commands/sender/topics.js';
 
 function keysOf(requestType: string): readonly Key[] {
   return (describeCommand(requestType)?.keys ?? []) as Key[];

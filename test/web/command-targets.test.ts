@@ -3,7 +3,7 @@ import {
   readTarget,
   targetAttributes,
   targetRules,
-} from '../../web/src/features/commands/targets.js';
+} from '../../web/src/features/commands/sender/targets.js';
 
 describe('the devices that a command is for', () => {
   it('are not named by an address without a target', () => {

@@ -9,9 +9,9 @@ import {
   isTyped,
   offersOf,
   renameRequests,
-} from '../../web/src/features/device/actions.js';
+} from '../../web/src/features/device/actions/actions.js';
+import { resultOf } from '../../web/src/features/device/actions/results.js';
 import { FACT_GROUPS, factsOf } from '../../web/src/features/device/facts.js';
-import { resultOf } from '../../web/src/features/device/results.js';
 
 const REASON = { code: 'unsupported_on_platform', detail: 'does not exist on macOS' };
 

@@ -5,6 +5,7 @@ import {
   type FilterRule,
   operatorsOf,
   parseRule,
+  withWidth,
 } from '../../web/src/features/devices/search.js';
 
 const rulesOf = (...f: string[]) => apiRules({ f });
@@ -17,6 +18,24 @@ describe('the address of the device list', () => {
 
   it('keeps a sort in both directions', () => {
     expect(devicesSearch.parse({ sort: '-last_seen' })).toEqual({ sort: '-last_seen' });
+  });
+});
+
+describe('the widths of columns', () => {
+  it('are kept within limits', () => {
+    expect(devicesSearch.parse({ w: { udid: 60, model: 1_200 } })).toEqual({
+      w: { udid: 60, model: 1_200 },
+    });
+    expect(devicesSearch.parse({ w: { udid: 59 } })).toEqual({});
+    expect(devicesSearch.parse({ w: { udid: 1_201 } })).toEqual({});
+    expect(devicesSearch.parse({ w: { udid: 'wide' } })).toEqual({});
+  });
+
+  it('change one at a time, and leave the address with the last', () => {
+    expect(withWidth(undefined, 'udid', 90)).toEqual({ udid: 90 });
+    expect(withWidth({ udid: 90 }, 'model', 200)).toEqual({ udid: 90, model: 200 });
+    expect(withWidth({ udid: 90, model: 200 }, 'udid', undefined)).toEqual({ model: 200 });
+    expect(withWidth({ udid: 90 }, 'udid', undefined)).toBeUndefined();
   });
 });
 

@@ -1,14 +1,14 @@
 import { ruleAttributes } from '../../src/groups/rule-fields.js';
 import { devices } from '../../src/resources/devices/devices.js';
 import { FACTS, type FactKind } from '../../web/src/api/facts.js';
-import { hasDetail, hasValue, operatorsOf } from '../../web/src/features/groups/operators.js';
+import { hasDetail, hasValue, operatorsOf } from '../../web/src/features/groups/rules/operators.js';
 import {
   type Block,
   newBlock,
   newCondition,
   readRule,
   writeRule,
-} from '../../web/src/features/groups/rule.js';
+} from '../../web/src/features/groups/rules/rule.js';
 
 /** What a rule may ask beside the attributes of a device. */
 const RELATED = [

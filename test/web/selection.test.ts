@@ -3,7 +3,7 @@ import {
   type SelectionState,
   selectionFor,
   toggled,
-} from '../../web/src/features/devices/selection.js';
+} from '../../web/src/features/devices/selection/selection.js';
 
 const NONE: SelectionState = { filter: 'macOS', isAll: false, ids: new Set() };
 

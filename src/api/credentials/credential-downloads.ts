@@ -11,7 +11,7 @@ import type {
   CredentialFiles,
   FileFormat,
 } from '../../pki/credentials/credential-files.js';
-import type { ApiAnswer, ApiOperation, ApiParameter, ApiRoute } from '../api-route.js';
+import { type ApiOperation, type ApiParameter, type ApiRoute, fileAnswer } from '../api-route.js';
 import { auditRefusals } from '../audit-refusals.js';
 import { booleanParameter, pathId, refuseOthers } from '../request-parts.js';
 
@@ -98,12 +98,6 @@ function downloadKey({ db, credentialFiles }: CredentialDownloadDeps): RequestHa
   };
 }
 
-function fileAnswer(description: string, mediaTypes: string[]): ApiAnswer {
-  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
-  const content = mediaTypes.map((mediaType) => ({ mediaType, schema }));
-  return { status: 200, description, content };
-}
-
 function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
   return {
     operationId: 'downloadCertificate',
@@ -111,7 +105,7 @@ function certificateDownload(deps: CredentialDownloadDeps): ApiOperation {
     tag: 'certificates',
     role: 'viewer',
     parameters: [formatParameter, chainParameter],
-    answers: [fileAnswer('The certificate as a file.', CERTIFICATE_TYPES)],
+    answers: [fileAnswer('The certificate as a file.', ...CERTIFICATE_TYPES)],
     errors: [400, 404],
     handlers: [downloadCertificate(deps)],
   };
@@ -128,7 +122,7 @@ function keyDownload(deps: CredentialDownloadDeps): ApiOperation {
     tag: 'rsa_private_keys',
     role: 'admin',
     parameters: [formatParameter],
-    answers: [fileAnswer('The key as a file.', ['application/x-pem-file', 'application/pkcs8'])],
+    answers: [fileAnswer('The key as a file.', 'application/x-pem-file', 'application/pkcs8')],
     errors: [400, 404],
     handlers: [downloadKey(deps)],
     onError: auditRefusals(deps.api, KEY_DOWNLOAD),

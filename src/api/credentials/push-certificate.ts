@@ -4,7 +4,7 @@ import { inTransaction } from '../../db/connection/unit-of-work.js';
 import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import type { PushCertificateRequests } from '../../pki/push-certificates/push-request-service.js';
-import type { ApiOperation, ApiRoute } from '../api-route.js';
+import { type ApiOperation, type ApiRoute, fileAnswer } from '../api-route.js';
 import { pathId, refuseParameters } from '../request-parts.js';
 
 export interface PushCertificateDeps {
@@ -37,7 +37,6 @@ function downloadRequest({ db, pushCertificateRequests }: PushCertificateDeps): 
 
 /** The file that Apple's portal for push certificates accepts. */
 export function pushCertificateRoutes(deps: PushCertificateDeps): ApiRoute[] {
-  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
   const GET: ApiOperation = {
     operationId: 'downloadPushCertificateRequest',
     summary: 'Download a request for a push certificate, signed for Apple',
@@ -48,13 +47,7 @@ export function pushCertificateRoutes(deps: PushCertificateDeps): ApiRoute[] {
       'what is missing, and the ways without one. Each download is audited.',
     tag: TYPE,
     role: 'admin',
-    answers: [
-      {
-        status: 200,
-        description: 'The file to upload.',
-        content: [{ mediaType: 'text/plain', schema }],
-      },
-    ],
+    answers: [fileAnswer('The file to upload.', 'text/plain')],
     errors: [400, 404, 409],
     handlers: [refuseParameters, downloadRequest(deps)],
   };

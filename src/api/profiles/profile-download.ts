@@ -7,7 +7,7 @@ import { writeAudit } from '../../events/audit.js';
 import { contextOf } from '../../http/requests/request-context.js';
 import { hasRole } from '../../jsonapi/context.js';
 import type { FileChoice, ProfileRebuild } from '../../profiles/profile-rebuild.js';
-import type { ApiOperation, ApiParameter } from '../api-route.js';
+import { type ApiOperation, type ApiParameter, fileAnswer } from '../api-route.js';
 import { booleanParameter, integerParameter, pathId, refuseOthers } from '../request-parts.js';
 
 export interface ProfileDownloadDeps {
@@ -20,7 +20,6 @@ const PROFILE_TYPE = 'application/x-apple-aspen-config';
 // Not an `action`: it answers with a file, not with a document.
 /** Sends a profile as a file. */
 export function downloadOperation(deps: ProfileDownloadDeps): ApiOperation {
-  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
   return {
     operationId: 'downloadProfile',
     summary: 'Download a configuration profile',
@@ -30,9 +29,7 @@ export function downloadOperation(deps: ProfileDownloadDeps): ApiOperation {
     tag: 'profiles',
     role: 'viewer',
     parameters: DOWNLOAD_PARAMETERS,
-    answers: [
-      { status: 200, description: 'The file.', content: [{ mediaType: PROFILE_TYPE, schema }] },
-    ],
+    answers: [fileAnswer('The file.', PROFILE_TYPE)],
     errors: [400, 404, 409],
     handlers: [sendFile(deps)],
   };

@@ -2,7 +2,7 @@ import type { RequestHandler } from 'express';
 import type { Database } from '../../db/connection/database.js';
 import { inTransaction } from '../../db/connection/unit-of-work.js';
 import type { FileVaultKey } from '../../pki/credentials/filevault-key.js';
-import type { ApiRoute } from '../api-route.js';
+import { type ApiRoute, fileAnswer } from '../api-route.js';
 import { refuseParameters } from '../request-parts.js';
 
 export interface FileVaultProfileDeps {
@@ -16,12 +16,6 @@ const PROFILE_TYPE = 'application/x-apple-aspen-config';
 // Not an `action`: it answers with a file, not with a document.
 /** The profile by which Macs report their FileVault recovery keys to this server. */
 export function fileVaultProfileRoutes(deps: FileVaultProfileDeps): ApiRoute[] {
-  const schema = { type: 'string', contentMediaType: 'application/octet-stream' };
-  const answer = {
-    status: 200,
-    description: 'The file.',
-    content: [{ mediaType: PROFILE_TYPE, schema }],
-  };
   return [
     {
       path: '/configuration/file_vault/profile',
@@ -35,7 +29,7 @@ export function fileVaultProfileRoutes(deps: FileVaultProfileDeps): ApiRoute[] {
             'first download. Upload the file as a profile to install it.',
           tag: 'configuration',
           role: 'operator',
-          answers: [answer],
+          answers: [fileAnswer('The file.', PROFILE_TYPE)],
           errors: [400],
           handlers: [refuseParameters, sendProfile(deps)],
         },

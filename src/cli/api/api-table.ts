@@ -61,7 +61,7 @@ function checkColumns(names: string[], columns: readonly string[] = []): void {
   if (unknown === undefined) return;
   const some = byLikeness(names, unknown).slice(0, MOST_NAMED).join(', ');
   const hint = `there are ${some}${names.length > MOST_NAMED ? ' and others' : ''}`;
-  const remedy = 'leave out --table and --columns to see all';
+  const remedy = 'without --columns those that fit are shown, without --table all';
   throw new UsageError(`there is no column ${JSON.stringify(unknown)}: ${hint}; ${remedy}`);
 }
 

@@ -23,7 +23,7 @@ import {
 import { keyIdentifier } from '../keys/keys.js';
 import { pssAlgorithm } from '../keys/rsa-parameters.js';
 import { createPssSignature, ownPssParameters } from '../keys/rsa-pss.js';
-import type { ParsedCertificate } from '../x509/parse-certificate.js';
+import type { Identity, ParsedCertificate } from '../x509/parse-certificate.js';
 
 /** One signed attribute; each value is the DER of one element. */
 export interface SignedAttribute {
@@ -31,19 +31,13 @@ export interface SignedAttribute {
   values: Buffer[];
 }
 
-/** A certificate and its private key. */
-export interface Signer {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
-
 export interface BuildSignedDataOptions {
   content: Buffer;
   /** Leaves the content out of the message. */
   detached?: boolean;
-  signer: Signer;
+  signer: Identity;
   /** Others who sign the same content in the same way, each with a key of any kind. */
-  cosigners?: readonly Signer[];
+  cosigners?: readonly Identity[];
   /** SHA-256 when absent. */
   digest?: DigestName;
   /** How RSA keys sign: PKCS #1 v1.5 when absent, which every reader knows. */
@@ -98,7 +92,7 @@ export async function buildSignedDataLater(options: BuildSignedDataOptions): Pro
   return assemble(options, members, signatures);
 }
 
-function signersOf({ signer, cosigners = [] }: BuildSignedDataOptions): Signer[] {
+function signersOf({ signer, cosigners = [] }: BuildSignedDataOptions): Identity[] {
   return [signer, ...cosigners];
 }
 
@@ -121,7 +115,7 @@ function assemble(
   const encapsulated = detached ? [] : [derContext(0, derOctetString(content))];
   const certificates = signers.map(({ certificate }) => certificate);
   const infos = signatures.map((value, index) => {
-    const { certificate } = signers[index] as Signer;
+    const { certificate } = signers[index] as Identity;
     return signerInfo({ certificate, value }, members, options);
   });
   return contentInfo(

@@ -5,7 +5,6 @@ export {
   buildSignedData,
   buildSignedDataLater,
   type SignedAttribute,
-  type Signer,
 } from './build-signed-data.js';
 export { readCertsOnly } from './certs-only.js';
 export { parseSignedData, type SignedData, type SignerInfo } from './parse-signed-data.js';

@@ -3,6 +3,7 @@ export type { Extension, KeyUsage } from './certificate-extensions.js';
 export type { GeneralName } from './general-names.js';
 export { type IssueCertificateOptions, issueCertificate } from './issue-certificate.js';
 export {
+  type Identity,
   type ParsedCertificate,
   parseCertificate,
   parseCertificates,

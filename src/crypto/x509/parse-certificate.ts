@@ -32,6 +32,12 @@ import { parseName } from './names.js';
 
 const MAX_CERTIFICATE_BYTES = 65_536;
 
+/** A certificate and its private key, which Apple calls an identity. */
+export interface Identity {
+  certificate: ParsedCertificate;
+  privateKey: KeyObject;
+}
+
 /** A certificate's fields (RFC 5280 4.1). Buffers are views on `der`. */
 export interface ParsedCertificate {
   der: Buffer;

@@ -12,6 +12,8 @@ export interface SortKey {
   descending: boolean;
   /** Rows without a value come first: only while a list is read from its end. */
   nullsFirst: boolean;
+  /** The column is of the row that the foreign key points to. */
+  related?: { foreignKey: string; table: string } | undefined;
 }
 
 interface Bound extends SortKey {
@@ -19,6 +21,7 @@ interface Bound extends SortKey {
 }
 
 const TABLE = alias(0);
+const RELATED = 'related';
 const KEY = '_key';
 
 /**
@@ -27,10 +30,17 @@ const KEY = '_key';
  */
 export function sortKeys({ sort, shape }: Pick<ListQuery, 'sort' | 'shape'>): SortKey[] {
   const keys: SortKey[] = [];
-  for (const { column, descending } of sort) {
+  for (const { column, descending, related } of sort) {
     if (column === 'id') return [...keys, idKey(descending)];
-    const { kind, isVersion = false } = shape.attributes[column] ?? {};
-    keys.push({ name: column, type: sqlTypeOf(kind), isVersion, descending, nullsFirst: false });
+    const { kind, isVersion = false } = (related?.shape ?? shape).attributes[column] ?? {};
+    keys.push({
+      name: column,
+      type: sqlTypeOf(kind),
+      isVersion,
+      descending,
+      nullsFirst: false,
+      related: related && { foreignKey: related.foreignKey, table: related.shape.table },
+    });
   }
   return [...keys, idKey(keys.at(-1)?.descending ?? false)];
 }
@@ -67,8 +77,11 @@ function hasDefaultNulls({ name, descending, nullsFirst }: SortKey): boolean {
   return name === 'id' || nullsFirst === descending;
 }
 
-function reference({ name }: Pick<SortKey, 'name'>): string {
-  return `${TABLE}.${quoted(name)}`;
+function reference({ name, related }: SortKey): string {
+  if (related === undefined) return `${TABLE}.${quoted(name)}`;
+  const foreignKey = `${TABLE}.${quoted(related.foreignKey)}`;
+  const row = `from ${quoted(related.table)} as ${RELATED} where ${RELATED}."id" = ${foreignKey}`;
+  return `(select ${RELATED}.${quoted(name)} ${row})`;
 }
 
 /** The expression that is sorted. */

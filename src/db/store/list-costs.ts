@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.js';
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
-import type { ListQuery } from '../../jsonapi/store.js';
+import { type ListQuery, sortName } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { EXACT_LIMIT } from './count-sql.js';
 import { LEAST_CHARACTERS, longestLiteral } from './implied-sql.js';
@@ -66,6 +66,7 @@ function tooExpensive(message: string, parameter: string): AppError {
 /** The attribute that decides the order of a whole collection, unless it may be sorted at any cost. */
 function wholeSort({ sort: [first], filter, shape }: ListQuery): string | undefined {
   if (first === undefined || first.column === 'id' || filter.length > 0) return undefined;
+  if (first.related !== undefined) return sortName(first);
   return shape.attributes[first.column]?.sortsByScan === true ? undefined : first.column;
 }
 

@@ -1,15 +1,10 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { generateRsaKeyPair } from '../../crypto/keys/keys.js';
 import {
+  type Identity,
   issueCertificate,
-  type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
-
-export interface TokenCertificate {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
 
 const YEARS = 5;
 
@@ -17,7 +12,7 @@ const YEARS = 5;
 const EARLY_MS = 60 * 60 * 1000;
 
 /** A key pair with a self-signed certificate, to which Apple's portal encrypts server tokens. */
-export async function makeTokenCertificate(now = new Date()): Promise<TokenCertificate> {
+export async function makeTokenCertificate(now = new Date()): Promise<Identity> {
   const { privateKey, publicKey } = await generateRsaKeyPair(2048);
   const name = `Muster enrollment program ${randomBytes(4).toString('hex')}`;
   const der = issueCertificate({

@@ -1,6 +1,7 @@
 import { AppError, type ErrorSource } from '../../errors.js';
 import type { FilterNode } from '../query/filter-node.js';
 import type { CollectionQuery } from '../query/query.js';
+import { sortName } from '../store.js';
 
 type ListQuery = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'exactTotal' | 'keyset'>;
 
@@ -49,7 +50,7 @@ function adviceFor({ filter, sort, page, exactTotal, keyset }: ListQuery): Advic
     all.push({ source: { parameter: 'page[number]' }, text });
   }
   if (sort.length > 0) {
-    const text = `leave out sort=${sort.map(({ column }) => column).join(',')}`;
+    const text = `leave out sort=${sort.map(sortName).join(',')}`;
     all.push({ source: { parameter: 'sort' }, text });
   }
   return all;

@@ -1,5 +1,5 @@
 import type { ResourceDefinition } from '../definition/definition.js';
-import type { Position, SortField } from '../store.js';
+import { type Position, type SortField, sortName } from '../store.js';
 import { readValue } from './column-values.js';
 import type { Column } from './filter-node.js';
 import { invalidParameter } from './parameters.js';
@@ -17,7 +17,7 @@ export interface CursorPlace {
   sort: SortField[];
 }
 
-/** An opaque position in one order of one type. It contains only what the row's document shows. */
+/** An opaque position in one order of one type. It contains only what documents show to who sorts by it. */
 export function encodeCursor(place: CursorPlace, position: Position): string {
   const { keys, id, total } = position;
   const isLong = keys?.some((key) => key !== null && key.length > MAX_KEY);
@@ -44,7 +44,7 @@ export function parseCursor(parameter: string, value: string, place: CursorPlace
 }
 
 function signature({ definition, sort }: CursorPlace): string {
-  const fields = sort.map(({ column, descending }) => `${descending ? '-' : ''}${column}`);
+  const fields = sort.map((field) => `${field.descending ? '-' : ''}${sortName(field)}`);
   return `${definition.type}:${fields.join()}`;
 }
 
@@ -78,7 +78,7 @@ function areKeys(keys: unknown, { definition, sort }: CursorPlace): keys is Posi
   if (keys === null) return true;
   const fields = keyFields(sort);
   if (!Array.isArray(keys) || keys.length !== fields.length) return false;
-  return fields.every(({ column }, index) => isKey(keys[index], columnKind(definition, column)));
+  return fields.every((field, index) => isKey(keys[index], columnKind(definition, field)));
 }
 
 /** The fields that a position has keys of: those before the id, which ends every order. */
@@ -87,8 +87,12 @@ function keyFields(sort: SortField[]): SortField[] {
   return end < 0 ? sort : sort.slice(0, end);
 }
 
-function columnKind({ attributes }: ResourceDefinition, name: string): Column['kind'] {
-  const kind = attributes[name]?.kind;
+function columnKind(
+  definition: ResourceDefinition,
+  { column, related }: SortField,
+): Column['kind'] {
+  const { attributes } = related?.shape ?? definition;
+  const kind = attributes[column]?.kind;
   return kind === undefined || kind === 'enum' || kind === 'json' ? 'text' : kind;
 }
 

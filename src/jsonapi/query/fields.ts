@@ -25,24 +25,65 @@ function names(parameter: string, value: string): string[] {
   return [...new Set(list)];
 }
 
-/** `sort=a,-b`. The id is the implicit last field; repeated names are ignored. */
+/**
+ * `sort=a,-b,c.d`, where c is a to-one relationship and d an attribute of its type. The id is the implicit
+ * last field; repeated names are ignored.
+ */
 export function parseSort(
   value: string,
   definition: ResourceDefinition,
-  { actor }: Pick<QueryContext, 'actor'>,
+  context: QueryContext,
 ): SortField[] {
   const fields = new Map<string, SortField>();
-  for (const name of names('sort', value)) {
-    const descending = name.startsWith('-');
-    const column = descending ? name.slice(1) : name;
-    if (!isSortable(definition, column, actor)) {
-      const known = knownNames(column, sortableNames(definition, actor));
-      throw invalidParameter('sort', `${definition.type} can't be sorted by "${column}"; ${known}`);
-    }
-    if (!fields.has(column)) fields.set(column, { column, descending });
+  for (const given of names('sort', value)) {
+    const descending = given.startsWith('-');
+    const name = descending ? given.slice(1) : given;
+    if (!fields.has(name))
+      fields.set(name, { ...sortField(name, definition, context), descending });
   }
   if (fields.size <= MAX_SORT_FIELDS) return [...fields.values()];
   throw invalidParameter('sort', `sort takes at most ${MAX_SORT_FIELDS} names`);
+}
+
+function sortField(
+  name: string,
+  definition: ResourceDefinition,
+  context: QueryContext,
+): Omit<SortField, 'descending'> {
+  const { actor } = context;
+  const [relationship = '', ...rest] = name.split('.');
+  const [related, foreignKey] = relatedToOne(definition, relationship, context) ?? [];
+  const column = rest.join('.');
+  if (related === undefined || foreignKey === undefined || rest.length === 0) {
+    if (isSortable(definition, name, actor)) return { column: name };
+    const relations = Object.keys(definition.relationships).filter(
+      (other) => relatedToOne(definition, other, context) !== undefined,
+    );
+    const known = [
+      ...sortableNames(definition, actor),
+      ...relations.map((other) => `${other}.ATTRIBUTE`),
+    ];
+    const message = `${definition.type} can't be sorted by "${name}"; ${knownNames(name, known)}`;
+    throw invalidParameter('sort', message);
+  }
+  if (column !== 'id' && isSortable(related, column, actor)) {
+    return { column, related: { relationship, foreignKey, shape: related } };
+  }
+  const known = sortableNames(related, actor).filter((other) => other !== 'id');
+  const message = `${related.type} can't be sorted by "${column}"; ${knownNames(column, known)}`;
+  throw invalidParameter('sort', `"${name}": ${message}`);
+}
+
+/** What a to-one relationship points to, if the actor may read it, and the column that does. */
+function relatedToOne(
+  { relationships }: ResourceDefinition,
+  name: string,
+  { registry, actor }: QueryContext,
+): [related: ResourceDefinition, foreignKey: string] | undefined {
+  const relation = member(relationships, name);
+  if (relation?.kind !== 'toOne') return undefined;
+  const related = relatedDefinition(registry, relation);
+  return hasRole(actor, related.access.read) ? [related, relation.column] : undefined;
 }
 
 function isSortable({ attributes }: ResourceDefinition, name: string, actor: Actor): boolean {

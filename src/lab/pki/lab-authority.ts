@@ -1,4 +1,4 @@
-import { type KeyObject, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { derNull } from '../../crypto/asn1/der.js';
 import { Oid } from '../../crypto/asn1/oids.js';
 import { decodePemBlock, encodePem } from '../../crypto/asn1/pem.js';
@@ -12,8 +12,8 @@ import {
 import {
   type Extension,
   type GeneralName,
+  type Identity,
   issueCertificate,
-  type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
 import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
@@ -24,15 +24,7 @@ const AUTHORITY_DAYS = 3_650;
 const DAYS = 365;
 
 /** The lab's own CA, in place of Apple's; only the lab trusts it. */
-export interface LabAuthority {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
-
-export interface LabCertificate {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
+export type LabAuthority = Identity;
 
 export interface PushCertificateOptions {
   /** A new one in Apple's form when absent. */
@@ -73,11 +65,11 @@ async function createAuthority(commonName: string): Promise<LabAuthority> {
   return { certificate: parseCertificate(der), privateKey };
 }
 
-export function certificatePem({ certificate }: { certificate: ParsedCertificate }): string {
+export function certificatePem({ certificate }: Pick<Identity, 'certificate'>): string {
   return encodePem('CERTIFICATE', certificate.der);
 }
 
-export function privateKeyPem({ privateKey }: { privateKey: KeyObject }): string {
+export function privateKeyPem({ privateKey }: Pick<Identity, 'privateKey'>): string {
   return encodePem('PRIVATE KEY', exportPrivateKey(privateKey));
 }
 
@@ -102,7 +94,7 @@ interface LeafOptions extends PushCertificateOptions {
   furtherExtensions?: Extension[];
 }
 
-function issueLeaf(authority: LabAuthority, options: LeafOptions): LabCertificate {
+function issueLeaf(authority: LabAuthority, options: LeafOptions): Identity {
   const { keys, purpose, topic: _topic, ...rest } = options;
   const der = issueCertificate({
     notBefore: daysFromNow(-1),
@@ -118,7 +110,7 @@ function issueLeaf(authority: LabAuthority, options: LeafOptions): LabCertificat
 }
 
 /** For the stand-ins' own servers: localhost and the loopback addresses. */
-export async function issueServerCertificate(authority: LabAuthority): Promise<LabCertificate> {
+export async function issueServerCertificate(authority: LabAuthority): Promise<Identity> {
   return issueLeaf(authority, {
     keys: await generateEcKeyPair('P-256'),
     subject: [{ type: 'CN', value: 'localhost' }],
@@ -135,7 +127,7 @@ export async function issueServerCertificate(authority: LabAuthority): Promise<L
 export async function issuePushCertificate(
   authority: LabAuthority,
   options: PushCertificateOptions = {},
-): Promise<LabCertificate & { topic: string }> {
+): Promise<Identity & { topic: string }> {
   const topic = options.topic ?? `com.apple.mgmt.External.${randomUUID()}`;
   const marks = [Oid.applePushDevelopment, Oid.applePushProduction];
   const issued = issueLeaf(authority, {

@@ -1,10 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { openEnvelopedData } from '../../crypto/cms/cms-enveloped-data.js';
 import { exportPrivateKey, generateRsaKeyPair, importPrivateKey } from '../../crypto/keys/keys.js';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import {
+  type Identity,
   issueCertificate,
-  type ParsedCertificate,
   parseCertificate,
 } from '../../crypto/x509/certificate.js';
 import { readOrganization } from '../../db/admin/settings-repository.js';
@@ -26,14 +25,9 @@ const LABEL = 'file-vault/key';
 /** Apple's have 29 characters. */
 const MOST_KEY_BYTES = 256;
 
-interface KeyPair {
-  certificate: ParsedCertificate;
-  privateKey: KeyObject;
-}
-
 /** The key pair of this server to which Macs encrypt their FileVault recovery keys. */
 export class FileVaultKey {
-  private known: KeyPair | undefined;
+  private known: Identity | undefined;
 
   constructor(private readonly box: SecretBox) {}
 
@@ -67,7 +61,7 @@ export class FileVaultKey {
     }
   }
 
-  private async find(trx: Transaction): Promise<KeyPair | undefined> {
+  private async find(trx: Transaction): Promise<Identity | undefined> {
     if (this.known !== undefined) return this.known;
     const row = await findFileVaultKey(trx);
     if (row !== undefined) this.known = this.openRow(row);
@@ -75,7 +69,7 @@ export class FileVaultKey {
   }
 
   /** Kept in memory only once it is read from the database: this transaction may still fail. */
-  private async make(trx: Transaction): Promise<KeyPair> {
+  private async make(trx: Transaction): Promise<Identity> {
     await lockFileVaultKey(trx);
     const made = await this.find(trx);
     if (made !== undefined) return made;
@@ -94,7 +88,7 @@ export class FileVaultKey {
     return this.openRow({ certificate, sealedKey });
   }
 
-  private openRow({ certificate, sealedKey }: FileVaultKeyRow): KeyPair {
+  private openRow({ certificate, sealedKey }: FileVaultKeyRow): Identity {
     const privateKey = importPrivateKey(this.box.open(sealedKey, LABEL));
     return { certificate: parseCertificate(certificate), privateKey };
   }

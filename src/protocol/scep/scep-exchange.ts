@@ -6,12 +6,12 @@ import {
   openEnvelopedData,
   sealEnvelopedData,
 } from '../../crypto/cms/cms-enveloped-data.js';
-import { buildCertsOnly, type Signer } from '../../crypto/cms/cms-signed-data.js';
+import { buildCertsOnly } from '../../crypto/cms/cms-signed-data.js';
 import {
   type CertificateReference,
   readCertificateReference,
 } from '../../crypto/cms/parse-signed-data.js';
-import type { ParsedCertificate } from '../../crypto/x509/certificate.js';
+import type { Identity, ParsedCertificate } from '../../crypto/x509/certificate.js';
 import {
   buildPkiMessage,
   type FailInfo,
@@ -66,7 +66,7 @@ export function envelopeRecipients(envelope: Buffer): CertificateReference[] {
  * The content of a message's envelope, which is a CSR in the requests that carry one.
  * @throws AppError `invalid_message`, the same for every fault
  */
-export function openPkiEnvelope(message: PkiMessage, recipient: Signer): Buffer {
+export function openPkiEnvelope(message: PkiMessage, recipient: Identity): Buffer {
   return openEnvelopedData(message.envelope, recipient);
 }
 
@@ -76,7 +76,7 @@ export type CertRepOutcome =
 
 export interface CertRepOptions {
   request: PkiClaims;
-  authority: Signer;
+  authority: Identity;
   /** The certificates are the issued one and then its CA, which need not be who answers. */
   outcome: CertRepOutcome;
 }

@@ -12,14 +12,17 @@ import {
   parseSignedData,
   type SignedAttribute,
   type SignedData,
-  type Signer,
   type SignerInfo,
   type VerifiedSignerInfo,
   verifySignedData,
 } from '../../crypto/cms/cms-signed-data.js';
 import { isReferenceTo } from '../../crypto/cms/verify-signed-data.js';
 import { type DigestName, digestName } from '../../crypto/keys/algorithms.js';
-import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
+import {
+  type Identity,
+  type ParsedCertificate,
+  parseCertificate,
+} from '../../crypto/x509/certificate.js';
 import { AppError } from '../../errors.js';
 
 /** RFC 8894 3.2.1.2. */
@@ -116,7 +119,7 @@ export interface PkiMessageOptions {
   failInfoText?: string | undefined;
   /** Absent: a message without content. */
   envelope?: Buffer | undefined;
-  signer: Signer;
+  signer: Identity;
   digest: DigestName;
 }
 

@@ -1,6 +1,7 @@
 import type {
   CommandAdministration,
   CommandChanges,
+  CommandContent,
   EnqueueInput,
 } from '../../commands/command-administration.js';
 import type { JsonObject, StoredPlist } from '../../commands/present-command.js';
@@ -25,17 +26,14 @@ export interface CommandServices {
   commands: Service<CommandAdministration>;
 }
 
+type RequestedCommand = Pick<CommandContent, 'requestType' | 'parameters'>;
+
 type Target = Parameters<CommandAdministration['plan']>[0];
 
 type CommandCreate = Pick<
   PlanOperation<CommandServices>,
   'attributes' | 'toOne' | 'services' | 'context' | 'flags'
 >;
-
-interface RequestedCommand {
-  requestType: string;
-  parameters: JsonObject;
-}
 
 /** AppError 403 when an operator asks for what only an admin may, or a session that has not signed in recently. */
 export function requireRights(

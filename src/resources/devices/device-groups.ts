@@ -98,6 +98,7 @@ export const deviceGroups = defineResource<GroupServices>({
     evaluated_at: timestamp(SERVER),
     evaluated_devices: integer(SERVER),
     created_at: timestamp({ write: 'never' }),
+    updated_at: timestamp({ write: 'never' }),
     devices_count: count(),
   },
   defaults: { kind: 'static' },

@@ -1,4 +1,4 @@
-import { count, text } from '../../jsonapi/definition/attributes.js';
+import { count, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 
 export const tags = defineResource({
@@ -9,6 +9,7 @@ export const tags = defineResource({
   attributes: {
     name: text({ required: true, min: 1, max: 255 }),
     color: text({ nullable: false, pattern: /^[0-9a-fA-F]{6}$/, like: '6 hexadecimal digits' }),
+    updated_at: timestamp({ write: 'never' }),
     devices_count: count(),
   },
   defaults: { color: '888888' },

@@ -308,7 +308,9 @@ describe('muster api --table', () => {
       const [code, message] = await failure(['GET', '/devices?filter[udid]=none'], options);
       expect(code).toBe('usage');
       expect(message).toMatch(/^there is no column "device_nam": there are device_name, /);
-      expect(message).toMatch(/ and others; leave out --table and --columns to see all$/);
+      expect(message).toMatch(
+        / and others; without --columns those that fit are shown, without --table all$/,
+      );
       expect(message.length).toBeLessThan(200);
     },
   );
@@ -344,7 +346,9 @@ describe('muster api --table', () => {
     const [code, message] = await failure(['GET', '/tags'], { table: true, columns });
     expect(code).toBe('usage');
     expect(message).toMatch(/^there is no column "colour": there are color, /);
-    expect(message).toMatch(/, id; leave out --table and --columns to see all$/);
+    expect(message).toMatch(
+      /, id; without --columns those that fit are shown, without --table all$/,
+    );
     expect((await failure(['GET', '/tags'], { columns }))[1]).toBe('--columns goes with --table');
     expect((await failure(['GET', '/tags'], { table: true, raw: true }))[1]).toBe(
       'use either --table or --raw',

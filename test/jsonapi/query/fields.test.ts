@@ -5,6 +5,7 @@ import {
   defineResource,
   type ToMany,
 } from '../../../src/jsonapi/definition/definition.js';
+import type { ToOne } from '../../../src/jsonapi/definition/shape.js';
 import { parseInclude, parseSort } from '../../../src/jsonapi/query/fields.js';
 
 const access = { read: 'viewer', create: null, update: null, delete: null } as const;
@@ -12,6 +13,10 @@ const access = { read: 'viewer', create: null, update: null, delete: null } as c
 function joined(type: string): ToMany {
   const via = { table: 'links', own: 'one', other: 'two' };
   return { kind: 'toMany', type, via, write: 'never' };
+}
+
+function pointer(type: string): ToOne {
+  return { kind: 'toOne', type, column: `${type}_id`, write: 'never' };
 }
 
 const RELATIONS = Array.from({ length: 7 }, (_, index) => `r${index}`);
@@ -30,6 +35,8 @@ const pages = defineResource({
   relationships: {
     ...Object.fromEntries(RELATIONS.map((name) => [name, joined('pages')])),
     secrets: joined('secrets'),
+    parent: pointer('pages'),
+    secret: pointer('secrets'),
   },
 });
 
@@ -38,13 +45,13 @@ const secrets = defineResource({
   path: '/secrets',
   table: 'secrets',
   access: { ...access, read: 'admin' },
-  attributes: {},
+  attributes: { kind: text() },
   relationships: { pages: joined('pages') },
 });
 
 const registry = createRegistry([pages, secrets]);
 
-const as = (role: Role) => ({ actor: { name: 'reader', role } });
+const as = (role: Role) => ({ registry, actor: { name: 'reader', role } });
 
 function include(value: string, role: Role = 'viewer') {
   return parseInclude(value, pages, { registry, actor: { name: 'v', role } });
@@ -90,6 +97,43 @@ describe('parseSort', () => {
     expect(parseSort('inner', pages, as('admin'))).toEqual([
       { column: 'inner', descending: false },
     ]);
+  });
+
+  it('follows a to-one relationship to an attribute of its type', () => {
+    expect(parseSort('-parent.c1,c1', pages, as('viewer'))).toEqual([
+      {
+        column: 'c1',
+        descending: true,
+        related: { relationship: 'parent', foreignKey: 'pages_id', shape: pages },
+      },
+      { column: 'c1', descending: false },
+    ]);
+    expect(parseSort('secret.kind', pages, as('admin'))).toMatchObject([{ column: 'kind' }]);
+  });
+
+  it.each([
+    'r0.c1',
+    'secret.kind',
+    'secret.nothing',
+    'parent.id',
+    'parent.hidden',
+    'parent.inner',
+    'parent.parent.c1',
+    'parent.',
+    'parent',
+    '.c1',
+    'constructor.name',
+  ])('refuses %s to a viewer', (name) => {
+    expect(() => parseSort(name, pages, as('viewer'))).toThrow(refused('sort'));
+  });
+
+  it('says what a relationship can be sorted by', () => {
+    expect(() => parseSort('parent.c12', pages, as('viewer'))).toThrow(
+      /^"parent\.c12": pages can't be sorted by "c12"; /,
+    );
+    const ofViewer = () => parseSort('parents.c1', pages, as('viewer'));
+    expect(ofViewer).toThrow(/parent\.ATTRIBUTE/);
+    expect(ofViewer).not.toThrow(/secret\.ATTRIBUTE/);
   });
 
   it.each(['hidden', '-hidden', 'secrets', 'constructor', '-', COLUMNS.join()])(

@@ -5,12 +5,12 @@ import {
   type ResponseSent,
   type Responses,
 } from '@parse/node-apn';
+import type { Identity } from '../../../src/crypto/x509/certificate.js';
 import { CourierClient } from '../../../src/lab/apns/courier-client.js';
 import type { CourierPush } from '../../../src/lab/apns/courier-lines.js';
 import {
   certificatePem,
   issuePushCertificate,
-  type LabCertificate,
   privateKeyPem,
 } from '../../../src/lab/pki/lab-authority.js';
 import { type StandInUnderTest, startUnderTest, until } from './stand-in-under-test.js';
@@ -22,7 +22,7 @@ const ID = '0f0e0d0c-0b0a-4908-8706-050403020100';
 let lab: StandInUnderTest;
 let provider: Provider;
 
-function createProvider(certificate: LabCertificate): Provider {
+function createProvider(certificate: Identity): Provider {
   const { hostname, port } = new URL(lab.standIn.url);
   return new Provider({
     cert: certificatePem(certificate),

@@ -5,6 +5,7 @@ import {
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from 'node:http2';
+import type { Identity } from '../../../src/crypto/x509/certificate.js';
 import {
   type ApnsStandIn,
   type ApnsStandInOptions,
@@ -15,7 +16,6 @@ import {
   createLabAuthority,
   issuePushCertificate,
   type LabAuthority,
-  type LabCertificate,
   privateKeyPem,
 } from '../../../src/lab/pki/lab-authority.js';
 
@@ -40,7 +40,7 @@ export interface StandInUnderTest {
   authority: LabAuthority;
   topic: string;
   /** A new connection, of the lab's push certificate unless another or none (null) is given. */
-  open(certificate?: LabCertificate | null): ClientHttp2Session;
+  open(certificate?: Identity | null): ClientHttp2Session;
   /** A good push, but for what the test changes; undefined leaves a header out. */
   push(changes?: OutgoingHttpHeaders, payload?: string | Buffer): Promise<Answer>;
   pushOn(
@@ -93,7 +93,7 @@ export async function startUnderTest(
   const { topic } = certificate;
   const standIn = await startApnsStandIn({ authority, ...options });
   const sessions: ClientHttp2Session[] = [];
-  const open = (given: LabCertificate | null = certificate) => {
+  const open = (given: Identity | null = certificate) => {
     const identity = given && { cert: certificatePem(given), key: privateKeyPem(given) };
     const session = connect(standIn.url, { ca: standIn.caPem, ...identity });
     session.on('error', () => undefined);

@@ -1,10 +1,10 @@
+import type { Identity } from '../../../src/crypto/x509/certificate.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../../src/lab/apns/apns-stand-in.js';
 import {
   certificatePem,
   createLabAuthority,
   issuePushCertificate,
   type LabAuthority,
-  type LabCertificate,
 } from '../../../src/lab/pki/lab-authority.js';
 import { createLogger } from '../../../src/logger.js';
 import { judge } from '../../../src/protocol/apns.js';
@@ -13,11 +13,11 @@ import { ApnsClient } from '../../../src/push/apns/apns-client.js';
 const TOKEN = 'ab'.repeat(32);
 
 let authority: LabAuthority;
-let issued: LabCertificate & { topic: string };
+let issued: Identity & { topic: string };
 let standIn: ApnsStandIn;
 let client: ApnsClient;
 
-function connect(certificate: LabCertificate & { topic: string }): ApnsClient {
+function connect(certificate: Identity & { topic: string }): ApnsClient {
   return new ApnsClient({
     host: standIn.url,
     ca: standIn.caPem,

@@ -66,7 +66,7 @@ describe('the count of devices', () => {
     const created = await api.post('/tags', { data: { type: 'tags', attributes } });
     expect([created.status, created.body.data.attributes]).toEqual([
       201,
-      { name: 'written', color: '888888' },
+      { name: 'written', color: '888888', updated_at: expect.any(String) },
     ]);
   });
 

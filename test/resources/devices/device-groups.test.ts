@@ -46,6 +46,7 @@ describe('device groups', () => {
       evaluated_at: null,
       evaluated_devices: 0,
       created_at: expect.any(String),
+      updated_at: expect.any(String),
     });
   });
 

@@ -17,13 +17,21 @@ function post(attributes: Record<string, unknown>, role = 'operator') {
 describe('tags', () => {
   it('are grey unless a colour is given, on create only', async () => {
     const grey = await post({ name: 'grey' });
-    expect(grey.body.data.attributes).toEqual({ name: 'grey', color: '888888' });
+    expect(grey.body.data.attributes).toEqual({
+      name: 'grey',
+      color: '888888',
+      updated_at: expect.any(String),
+    });
     const red = await post({ name: 'red', color: 'Ff0000' });
     expect(red.body.data.attributes.color).toBe('Ff0000');
     const renamed = await request(api.app)
       .patch(`/api/v1/tags/${red.body.data.id}`)
       .send({ data: { type: 'tags', attributes: { name: 'rouge' } } });
-    expect(renamed.body.data.attributes).toEqual({ name: 'rouge', color: 'Ff0000' });
+    expect(renamed.body.data.attributes).toEqual({
+      name: 'rouge',
+      color: 'Ff0000',
+      updated_at: expect.any(String),
+    });
   });
 
   it.each(['twice', 'Twice', 'TWICE'])(

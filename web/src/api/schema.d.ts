@@ -1092,6 +1092,8 @@ export interface components {
             evaluated_devices?: number | null;
             /** Format: date-time */
             created_at?: string | null;
+            /** Format: date-time */
+            updated_at?: string | null;
             devices_count?: number;
         };
         device_groups_create: {
@@ -1167,6 +1169,7 @@ export interface components {
             readonly evaluated_at?: unknown;
             readonly evaluated_devices?: unknown;
             readonly created_at?: unknown;
+            readonly updated_at?: unknown;
             readonly devices_count?: unknown;
         };
         device_items_attributes: {
@@ -2371,6 +2374,8 @@ export interface components {
         tags_attributes: {
             name?: string;
             color?: string;
+            /** Format: date-time */
+            updated_at?: string | null;
             devices_count?: number;
         };
         tags_create: {
@@ -2442,6 +2447,7 @@ export interface components {
         tags_written: {
             name?: string;
             color?: string;
+            readonly updated_at?: unknown;
             readonly devices_count?: unknown;
         };
         tokens_attributes: {

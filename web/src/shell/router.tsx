@@ -29,7 +29,10 @@ const device = createRoute({
 const commands = createRoute({
   getParentRoute: () => root,
   path: '/commands',
-  component: lazyRouteComponent(() => import('../features/commands/batches-page'), 'BatchesPage'),
+  component: lazyRouteComponent(
+    () => import('../features/commands/batches/batches-page'),
+    'BatchesPage',
+  ),
 });
 
 /** An address that somebody wrote has the list itself. */
@@ -50,7 +53,10 @@ const newCommand = createRoute({
   getParentRoute: () => root,
   path: '/commands/new',
   validateSearch: commandSearch,
-  component: lazyRouteComponent(() => import('../features/commands/sender-page'), 'SenderPage'),
+  component: lazyRouteComponent(
+    () => import('../features/commands/sender/sender-page'),
+    'SenderPage',
+  ),
 });
 
 const batchSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
@@ -59,7 +65,10 @@ const batch = createRoute({
   getParentRoute: () => root,
   path: '/commands/batches/$id',
   validateSearch: batchSearch,
-  component: lazyRouteComponent(() => import('../features/commands/batch-page'), 'BatchPage'),
+  component: lazyRouteComponent(
+    () => import('../features/commands/batches/batch-page'),
+    'BatchPage',
+  ),
 });
 
 const groups = createRoute({
@@ -77,7 +86,7 @@ const newGroup = createRoute({
 const tags = createRoute({
   getParentRoute: () => root,
   path: '/groups/tags',
-  component: lazyRouteComponent(() => import('../features/groups/tags-page'), 'TagsPage'),
+  component: lazyRouteComponent(() => import('../features/groups/tags/tags-page'), 'TagsPage'),
 });
 
 const group = createRoute({

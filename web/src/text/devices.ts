@@ -21,6 +21,7 @@ export const devicesText = {
   remove: (label: string) => `Remove the filter ${label}`,
   columns: 'Columns',
   columnsDone: 'Show these columns',
+  resize: (column: string) => `Width of ${column}`,
   csv: 'CSV',
   applicationHint: 'Its name or its bundle identifier, as the device reports it.',
   noValues: { tags: 'There are no tags.', device_groups: 'There are no groups.' } as Record<
@@ -44,7 +45,8 @@ export const devicesText = {
     batches === 1 ? '1 batch is queued.' : `${batches} batches are queued.`,
   refreshedWhere: 'Follow them',
   views: 'Saved views',
-  noViews: 'No view is saved yet. A view keeps filters, order and columns, for everyone.',
+  noViews:
+    'No view is saved yet. A view keeps filters, order, columns and their widths, for everyone.',
   saveView: 'Save this view …',
   saveViewTitle: 'Save this view',
   viewName: 'Name',

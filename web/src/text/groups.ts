@@ -17,6 +17,7 @@ export const groupsText = {
   color: 'Color',
   devices,
   devicesHead: 'Devices',
+  changed: 'Changed',
   showDevices: (name: string, count: number) => `Show the ${devices(count)} of ${name}`,
   actions: 'Actions',
   edit: 'Edit',

@@ -1,11 +1,17 @@
 // biome-ignore-all lint/a11y/useSemanticElements: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid keeps only visible rows in the document, which no <table> allows; keys are handled by the grid
-import type { TableProps } from './table';
+import { Resizer } from './resizer';
+import type { Dragged, TableProps } from './table';
 
-type HeadProps<Row extends { id: number }> = TableProps<Row> & { template: string; least: number };
+interface HeadProps<Row extends { id: number }> extends TableProps<Row> {
+  template: string;
+  least: number;
+  dragged: Dragged | undefined;
+  onDrag: (dragged: Dragged | undefined) => void;
+}
 
 export function Head<Row extends { id: number }>(props: HeadProps<Row>) {
-  const { columns, sort, onSort, onSelect, template, least } = props;
+  const { columns, sort, onSort, onSelect, onResize, template, least, dragged, onDrag } = props;
   return (
     <div role="rowgroup" className="table-head" style={{ minWidth: least }}>
       <div
@@ -19,8 +25,8 @@ export function Head<Row extends { id: number }>(props: HeadProps<Row>) {
             <span className="visually-hidden">{props.selectHead}</span>
           </span>
         )}
-        {columns.map(({ name, label, isNumber }) => (
-          <span key={name} role="columnheader" aria-sort={sortedBy(name, sort)}>
+        {columns.map(({ name, label, isNumber, chosenWidth, width }) => (
+          <span key={name} role="columnheader" aria-label={label} aria-sort={sortedBy(name, sort)}>
             <button
               type="button"
               className={isNumber ? 'number' : undefined}
@@ -29,6 +35,17 @@ export function Head<Row extends { id: number }>(props: HeadProps<Row>) {
               {label}
               <span aria-hidden="true">{arrow(name, sort)}</span>
             </button>
+            {onResize !== undefined && (
+              <Resizer
+                label={props.resizeLabel?.(label) ?? label}
+                width={dragged?.name === name ? dragged.width : (chosenWidth ?? width)}
+                onMove={(reached) => onDrag({ name, width: reached })}
+                onEnd={(reached) => {
+                  onDrag(undefined);
+                  onResize(name, reached);
+                }}
+              />
+            )}
           </span>
         ))}
       </div>

@@ -9,7 +9,10 @@ import './table.css';
 export interface Column<Row> {
   name: string;
   label: string;
+  /** At least so many pixels, and a share of what the others leave. */
   width: number;
+  /** Exactly so many, where a person chose them. */
+  chosenWidth?: number | undefined;
   isNumber?: boolean;
   cell: (row: Row) => ReactNode;
 }
@@ -25,6 +28,9 @@ export interface TableProps<Row extends { id: number }> {
   onEnd?: () => void;
   sort?: string | undefined;
   onSort?: (column: string) => void;
+  /** Without a width the column gets its own again. */
+  onResize?: (column: string, width: number | undefined) => void;
+  resizeLabel?: (column: string) => string;
   isSelected?: (row: Row) => boolean;
   onSelect?: (row: Row) => void;
   /** Above the boxes that select a row; for screen readers alone. */
@@ -32,11 +38,18 @@ export interface TableProps<Row extends { id: number }> {
   selectLabel?: (name: string) => string;
 }
 
+/** The column whose edge is being moved, and how wide it is meanwhile, in pixels. */
+export interface Dragged {
+  name: string;
+  width: number;
+}
+
 const ROW = 36;
 
 /** A grid of virtual rows: arrows move, space selects, Enter opens. */
 export function Table<Row extends { id: number }>(props: TableProps<Row>) {
   const { columns, rows, total, onEnd, onSelect } = props;
+  const [dragged, setDragged] = useState<Dragged>();
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState(0);
   const virtual = useVirtualizer({
@@ -70,9 +83,17 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
     else return;
     event.preventDefault();
   };
-  const widths = columns.map(({ width }, index) => `minmax(${width}px, ${index === 0 ? 2 : 1}fr)`);
-  const least = columns.reduce((sum, { width }) => sum + width, 56);
-  const template = [...(onSelect === undefined ? [] : ['36px']), ...widths].join(' ');
+  const widths = columns.map((column, index) => {
+    const chosen = dragged?.name === column.name ? dragged.width : column.chosenWidth;
+    return chosen === undefined
+      ? { least: column.width, css: `minmax(${column.width}px, ${index === 0 ? 2 : 1}fr)` }
+      : { least: chosen, css: `${chosen}px` };
+  });
+  const least = widths.reduce((sum, width) => sum + width.least, 56);
+  const template = [
+    ...(onSelect === undefined ? [] : ['36px']),
+    ...widths.map(({ css }) => css),
+  ].join(' ');
   return (
     <div
       ref={scroller}
@@ -84,7 +105,7 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
       tabIndex={-1}
       onKeyDown={onKey}
     >
-      <Head {...props} template={template} least={least} />
+      <Head {...props} template={template} least={least} dragged={dragged} onDrag={setDragged} />
       <div
         role="rowgroup"
         className="table-body"

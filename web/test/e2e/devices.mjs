@@ -104,6 +104,41 @@ export const TASKS = {
     );
   },
 
+  'a column is resized by mouse and by keyboard, also after a reload': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const head = page.getByRole('columnheader', { name: 'Serial number' });
+    const edge = page.getByRole('separator', { name: 'Width of Serial number' });
+    const widthOf = async (part) => Math.round((await part.boundingBox()).width);
+    const isWide = (width) =>
+      page.waitForFunction(
+        (wanted) =>
+          Math.round(
+            document
+              .querySelector('[role="columnheader"][aria-label="Serial number"]')
+              ?.getBoundingClientRect().width,
+          ) === wanted,
+        width,
+      );
+    const first = await widthOf(head);
+    const { x, y, width, height } = await edge.boundingBox();
+    await page.mouse.move(x + width / 2, y + height / 2);
+    await page.mouse.down();
+    await page.mouse.move(x + width / 2 + 40, y + height / 2, { steps: 4 });
+    await page.mouse.up();
+    await isWide(first + 40);
+    await page.reload();
+    await isWide(first + 40);
+    const cell = page.getByRole('row').nth(1).getByRole('gridcell').nth(2);
+    assertEqual(await widthOf(cell), first + 40, 'width of the cell below');
+    await edge.focus();
+    await page.keyboard.press('ArrowLeft');
+    await isWide(first + 24);
+    await page.keyboard.press('Delete');
+    await isWide(first);
+    assertEqual(new URL(page.url()).searchParams.get('w'), null, 'widths in the address');
+  },
+
   'all that match are selected, by keyboard': async (session) => {
     const { page } = session;
     const all = await countOf(session);

@@ -180,8 +180,17 @@ function namesOf(
   return Object.entries(attributes).flatMap(([name, attribute]) => (test(attribute) ? [name] : []));
 }
 
-function sortParameter({ attributes }: ResourceDefinition): Schema {
-  const sortable = ['id', ...namesOf(attributes, (attribute) => attribute.sortable)];
+/** What related types can be sorted by stands at theirs: the document would else be twice as long. */
+function sortParameter({ attributes, relationships }: ResourceDefinition): Schema {
+  const related = Object.keys(relationships).filter(
+    (name) => relationships[name]?.kind === 'toOne',
+  );
+  const either = related.length > 1 ? `(${related.join('|')})` : related.join('');
+  const sortable = [
+    'id',
+    ...namesOf(attributes, (attribute) => attribute.sortable),
+    ...(either === '' ? [] : [`${either}\\.\\w+`]),
+  ];
   return commaList('sort', '`-`: descending.', `^-?(${sortable.join('|')})$`, MAX_SORT_FIELDS);
 }
 

@@ -1,3 +1,5 @@
+const UPDATED_AT = 'Its last change.';
+
 const IDENTITY = {
   udid: 'The identifier of the hardware; absent in user enrollments.',
   enrollment_id: 'Stands for the UDID in a user enrollment.',
@@ -218,12 +220,12 @@ export const DEVICE_TEXTS = {
     rule:
       'Of a smart group: filters that all must hold, as the JSON of `filter` of `GET /devices`. A ' +
       'comparison with a fact that a device never reported leaves its membership as it is; times ' +
-      'also take durations such as `P30D`, where `lt` is older and `gt` younger.',
-    evaluated_at:
-      'When the rule was evaluated for all devices after it was saved; null until then.',
+      'also take durations: `P30D`, where `lt` is older and `gt` younger.',
+    evaluated_at: 'When the saved rule was evaluated for all devices; null until then.',
     devices_count: 'Devices in it.',
     evaluated_devices: 'Devices that this evaluation has read so far.',
     created_at: 'When it was made.',
+    updated_at: UPDATED_AT,
   },
   device_users: {
     user_key: 'What identifies the user on this device.',
@@ -265,6 +267,7 @@ export const DEVICE_TEXTS = {
   tags: {
     name: 'Its name, unique regardless of letter case.',
     color: 'Six hexadecimal digits.',
+    updated_at: UPDATED_AT,
     devices_count: 'Devices that have it.',
   },
 };

@@ -73,27 +73,25 @@ ids are numbers by default; times are ISO 8601 with an offset.
 
 \`Authorization: Bearer TOKEN\`, or HTTP Basic with the token as the password. A \`viewer\` reads; an
 \`operator\` also changes devices, tags, groups, applications, profiles and commands; an \`admin\` may do
-everything. Each operation names the role that it needs. With Basic, which browsers add by themselves, a
-change that a page of another site requests (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
+everything. With Basic, which browsers add by themselves, a
+change by a page of another site (\`Sec-Fetch-Site\`, \`Origin\`) is refused with 403, unless
 it is one of \`CORS_ORIGINS\`.
 
 ## Bodies
 
-Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, known ones that
-are read-only are ignored. In an update absent members stay unchanged and \`null\` clears.
+Send \`application/vnd.api+json\` or \`application/json\`. Unknown attributes are refused, read-only ones
+ignored. In an update absent members stay unchanged and \`null\` clears.
 
 ## Ids
 
-Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` the ids of
-resources and of linkage are strings, as JSON:API has them; the \`Content-Type\` of the answer names the
-profile. Requests may send either.
+Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` all ids
+are strings, as JSON:API has them; the \`Content-Type\` of the answer names the profile. Requests may send either.
 
 ## Collections
 
 \`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
-page; \`sort\`, \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is refused with 400. In every
-order rows without a value are last, and rows with equal values are ordered by id. The URL and
-all headers may have 64 KB together, which is enough for \`in\` with 1,000 values.
+page; \`sort\`, also by \`device.udid\`; \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is
+refused with 400. In every order rows without a value are last, those with equal values by id. URL and headers may have 64 KB together: enough for \`in\` with 1,000 values.
 
 ## Request ids
 

@@ -4,8 +4,8 @@ import { deviceText as words } from '../../text/device';
 import { Button } from '../../ui/button';
 import { Status, type Tone } from '../../ui/status';
 import { Time } from '../../ui/time';
+import { resultOf } from './actions/results';
 import { type Finding, useSend } from './queries';
-import { resultOf } from './results';
 
 const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'warn', info: 'soft' };
 

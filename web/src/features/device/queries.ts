@@ -11,7 +11,7 @@ import { LIVE } from '../../api/query-client';
 import type { ApiRequest } from '../../api/request';
 import { sendRequest } from '../../api/requests';
 import { type RowOf, rowOf } from '../../api/rows';
-import { ACTION_NAMES } from './actions';
+import { ACTION_NAMES } from './actions/actions';
 
 export type Device = RowOf<Schemas['devices_resource']>;
 

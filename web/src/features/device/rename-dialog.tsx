@@ -7,7 +7,7 @@ import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Field } from '../../ui/field';
-import { renameRequests } from './actions';
+import { renameRequests } from './actions/actions';
 import { nameOf } from './name';
 import type { Device, Sending } from './queries';
 

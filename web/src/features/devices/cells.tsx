@@ -7,12 +7,13 @@ import type { DeviceRow } from './queries';
 
 export const HEALTH_TONES: Record<string, Tone> = { ok: 'ok', attention: 'warn', stuck: 'bad' };
 
-export function columnOf(name: string): Column<DeviceRow> {
+export function columnOf(name: string, chosenWidth?: number): Column<DeviceRow> {
   const { kind = 'text', width = 140 } = ATTRIBUTES[name] ?? {};
   return {
     name,
     label: labelOf(name),
     width,
+    chosenWidth,
     isNumber: kind === 'number',
     cell: (row) => cellOf(name, row),
   };

@@ -16,9 +16,9 @@ import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
 import { type DeviceRow, devicesQuery, listPath, saveCsv } from './queries';
 import { SavedViews } from './saved-views';
-import { type DevicesSearch, nextSort } from './search';
-import { useSelection } from './selection';
-import { SelectionBar } from './selection-bar';
+import { type DevicesSearch, nextSort, withWidth } from './search';
+import { useSelection } from './selection/selection';
+import { SelectionBar } from './selection/selection-bar';
 import './devices.css';
 
 export function DevicesPage() {
@@ -36,7 +36,10 @@ export function DevicesPage() {
   const { total = rows.length, total_is_estimate = false } = query.data?.pages[0]?.meta ?? {};
   const count = words.count(total, total_is_estimate);
   const selection = useSelection(JSON.stringify([search.q, search.f]));
-  const columns = useMemo(() => (search.cols ?? DEFAULT_COLUMNS).map(columnOf), [search.cols]);
+  const columns = useMemo(
+    () => (search.cols ?? DEFAULT_COLUMNS).map((name) => columnOf(name, search.w?.[name])),
+    [search.cols, search.w],
+  );
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = query;
   const onEnd = useCallback(() => {
     // Goes before a look at what is loaded, which it ends.
@@ -94,6 +97,8 @@ export function DevicesPage() {
           onEnd={onEnd}
           sort={search.sort}
           onSort={(column) => change({ sort: nextSort(column, search.sort) })}
+          onResize={(column, width) => change({ w: withWidth(search.w, column, width) })}
+          resizeLabel={words.resize}
           isSelected={selection.has}
           onSelect={selection.toggle}
           selectHead={words.selectedHead}

@@ -1,6 +1,9 @@
 import * as z from 'zod/mini';
+import { LEAST_WIDTH, MOST_WIDTH } from '../../ui/widths.js';
 import { FILTERS, type Kind, kindOf } from './attributes.js';
 import { membershipRule } from './membership.js';
+
+const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MOST_WIDTH));
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
 export const devicesSearch = z.object({
@@ -8,6 +11,8 @@ export const devicesSearch = z.object({
   f: z.catch(z.optional(z.array(z.string())), undefined),
   sort: z.catch(z.optional(z.string().check(z.regex(/^-?[a-z_]+$/))), undefined),
   cols: z.catch(z.optional(z.array(z.string())), undefined),
+  /** Pixels of the columns that a person made wider or narrower. */
+  w: z.catch(z.optional(z.record(z.string(), WIDTH)), undefined),
 });
 export type DevicesSearch = z.infer<typeof devicesSearch>;
 
@@ -87,4 +92,15 @@ function days(value: string): number {
 export function nextSort(column: string, sort: string | undefined): string | undefined {
   if (sort === column) return `-${column}`;
   return sort === `-${column}` ? undefined : column;
+}
+
+/** The widths after one was chosen; none where every column has its own again. */
+export function withWidth(
+  widths: DevicesSearch['w'],
+  column: string,
+  width: number | undefined,
+): DevicesSearch['w'] {
+  const { [column]: _former, ...others } = widths ?? {};
+  const changed = width === undefined ? others : { ...others, [column]: width };
+  return Object.keys(changed).length === 0 ? undefined : changed;
 }

@@ -9,11 +9,11 @@ import { LeaveDialog } from '../../ui/leave-dialog';
 import { Section } from '../../ui/page';
 import { GroupCurl } from './group-curl';
 import { type Kind, KindChoice } from './kind-choice';
-import { LiveCount } from './live-count';
 import { type Group, useSaveGroup } from './queries';
 import { ReadOnly } from './read-only';
-import { draftOf, type RuleDraft, ruleOf } from './rule-draft';
-import { RuleEditor } from './rule-editor';
+import { LiveCount } from './rules/live-count';
+import { draftOf, type RuleDraft, ruleOf } from './rules/rule-draft';
+import { RuleEditor } from './rules/rule-editor';
 
 interface Props {
   /** Undefined: a new one. */

@@ -6,6 +6,7 @@ import { groupsText as words } from '../../text/groups';
 import { Empty } from '../../ui/notice';
 import { type PlainColumn, PlainTable } from '../../ui/plain-table';
 import { Status } from '../../ui/status';
+import { Time } from '../../ui/time';
 import { DevicesLink } from './devices-link';
 import { GroupsFrame } from './groups-frame';
 import { type Group, groupsQuery } from './queries';
@@ -40,6 +41,12 @@ const COLUMNS: PlainColumn<Group>[] = [
     cell: ({ id, name = '', devices_count: count = 0 }) => (
       <DevicesLink name={name} count={count} filter={`device_groups~has~${id} ${name}`} />
     ),
+  },
+  {
+    name: 'changed',
+    label: words.changed,
+    isTight: true,
+    cell: ({ updated_at }) => <Time at={updated_at} />,
   },
 ];
 

@@ -5,7 +5,7 @@ import { call, client } from '../../api/client';
 import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../api/rows';
-import type { ApiRule } from './rule';
+import type { ApiRule } from './rules/rule';
 
 export type Tag = RowOf<Schemas['tags_resource']>;
 export type Group = RowOf<Schemas['device_groups_resource']>;
@@ -13,10 +13,10 @@ export type Group = RowOf<Schemas['device_groups_resource']>;
 /** As many as one page of the API holds. */
 const MOST_SHOWN = 1_000;
 const PAGE = { page: { size: MOST_SHOWN }, sort: ['name'] };
-const TAGS = { ...PAGE, fields: { tags: 'name,color,devices_count' } };
+const TAGS = { ...PAGE, fields: { tags: 'name,color,updated_at,devices_count' } };
 const GROUPS = {
   ...PAGE,
-  fields: { device_groups: 'name,kind,description,evaluated_at,devices_count' },
+  fields: { device_groups: 'name,kind,description,evaluated_at,updated_at,devices_count' },
 };
 export const LIST_PATHS = { tags: pathOf('/tags', TAGS), groups: pathOf('/device_groups', GROUPS) };
 

@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query';
+import { meQuery } from '../../../api/me';
+import { commandsText } from '../../../text/commands';
+import { limits } from './faults';
+import { type Key, kindOf } from './keys';
+
+const words = commandsText.form;
+
+/** What to know before the key is filled in. */
+export function useHint(key: Key, path: string): string | undefined {
+  const { data: me } = useQuery(meQuery);
+  const filledIn = commandsText.filledIn[path];
+  const { min, max, min_items: least, max_items: most, platforms } = key;
+  const isOptional = key.presence === 'optional' || filledIn !== undefined;
+  const sentences = [
+    isOptional ? '' : `${words.required}.`,
+    key.is_secret ? (me?.role === 'admin' ? words.secretSafe : words.secret) : '',
+    filledIn ?? '',
+    kindHint(key),
+    kindOf(key) === 'number' ? limits(min, max, [words.between, words.atLeast, words.atMost]) : '',
+    limits(least, most, [
+      commandsText.problems.items,
+      commandsText.problems.itemsAtLeast,
+      commandsText.problems.itemsAtMost,
+    ]),
+    platforms === undefined ? '' : words.onlyOn(platforms.map((one) => one.platform).join(', ')),
+    defaultHint(key),
+  ].filter((sentence) => sentence !== '');
+  return sentences.length === 0 ? undefined : sentences.join(' ');
+}
+
+function kindHint(key: Key): string {
+  const kind = kindOf(key);
+  if (kind === 'lines') return words.lines;
+  if (kind === 'data') return words.base64;
+  if (kind !== 'json') return '';
+  if (key.type === 'dictionary') return words.jsonObject;
+  return key.type === 'array' ? words.jsonList : words.json;
+}
+
+function defaultHint(key: Key): string {
+  const isTyped = kindOf(key) === 'number' || kindOf(key) === 'text';
+  return isTyped && key.default !== undefined ? words.notSetDefault(String(key.default)) : '';
+}

@@ -1,0 +1,73 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { meQuery } from '../../../api/me';
+import { useMay } from '../../../api/rights';
+import { deviceText } from '../../../text/device';
+import { Button } from '../../../ui/button';
+import { actionTypesQuery, type Device, type Sending, unlockTokenQuery } from '../queries';
+import { RenameDialog } from '../rename-dialog';
+import { ActionDialog } from './action-dialog';
+import { ActionMenu } from './action-menu';
+import { actionRequest, type Offer, offersOf } from './actions';
+
+const words = deviceText.actions;
+
+interface Props {
+  device: Device;
+  sending: Sending;
+}
+
+/** All that can be done with the device, in one place. The page shows what came of it. */
+export function DeviceActions({ device, sending }: Props) {
+  const { id } = device;
+  const may = useMay();
+  const { data: me } = useQuery(meQuery);
+  const types = useQuery(actionTypesQuery(id));
+  const [chosen, setChosen] = useState<Offer>();
+  const unlock = useQuery({ ...unlockTokenQuery(id), enabled: may('listSecretsOfDevice') });
+  const asker = { role: me?.role, device, hasUnlockToken: unlock.data };
+  const offers = offersOf(types.data ?? [], asker);
+  const choose = (offer: Offer) => {
+    sending.reset();
+    if (offer.hasDialog) setChosen(offer);
+    else sending.mutate(actionRequest(id, offer.name));
+  };
+  const dialog = {
+    device,
+    sending,
+    onDone: () => setChosen(undefined),
+    onCancel: () => {
+      sending.reset();
+      setChosen(undefined);
+    },
+  };
+  const post = (path: string) =>
+    sending.mutate({ method: 'POST', path: `/api/v1/devices/${path}` });
+  return (
+    <>
+      {may('pushDevice') && (
+        <Button
+          isDisabled={!device.is_enrolled}
+          isPending={sending.isPending}
+          onPress={() => post(`${id}/push`)}
+        >
+          {words.push}
+        </Button>
+      )}
+      {may('queueInventory') && (
+        <Button
+          isDisabled={!device.is_enrolled}
+          isPending={sending.isPending}
+          onPress={() => post(`inventory/${id}`)}
+        >
+          {words.refresh}
+        </Button>
+      )}
+      {offers.length > 0 && <ActionMenu offers={offers} onChoose={choose} />}
+      {chosen?.name === 'Settings' && <RenameDialog {...dialog} />}
+      {chosen !== undefined && chosen.name !== 'Settings' && (
+        <ActionDialog {...dialog} name={chosen.name} role={me?.role} />
+      )}
+    </>
+  );
+}
