@@ -84,14 +84,15 @@ ignored. In an update absent members stay unchanged and \`null\` clears.
 
 ## Ids
 
-Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` all ids
-are strings, as JSON:API has them; the \`Content-Type\` of the answer names the profile. Requests may send either.
+Ids are numbers. With \`Accept: application/vnd.api+json; profile="urn:muster:string-ids"\` all ids are
+strings, as JSON:API has them; the answer's \`Content-Type\` names the profile. Requests may send either.
 
 ## Collections
 
-\`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` from the links of a
-page; \`sort\`, also by \`device.udid\`; \`filter\`, \`include\`, \`fields[type]\`. An unknown parameter is
-refused with 400. In every order rows without a value are last, those with equal values by id. URL and headers may have 64 KB together: enough for \`in\` with 1,000 values.
+\`page[number]\` and \`page[size]\`, or the cursors \`page[after]\` and \`page[before]\` of a page's links;
+\`sort\`, also by \`device.udid\`; \`filter\`, \`include\`, \`fields[type]\`. Unknown ones are refused with 400.
+In every order rows without a value are last, equal ones by id. URL and headers: at most 64 KB,
+for 1,000 values of \`in\`.
 
 ## Request ids
 
