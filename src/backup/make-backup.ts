@@ -25,6 +25,8 @@ export interface BackupRequest {
   /** Puts the master key into the backup, which then has to be encrypted. */
   withMasterKey?: boolean | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
+  /** Hears which process of PostgreSQL reads for it. */
+  onBackend?: ((pid: number) => void) | undefined;
 }
 
 /**
@@ -46,6 +48,7 @@ export async function makeBackup<T>(
   await refuseUnfinishedRotation(db);
   const snapshot = await Snapshot.open(db);
   try {
+    request.onBackend?.(snapshot.backendPid);
     const about = await describe(request, snapshot);
     const content: BackupContent = {
       header: await makeHeader(passphrase),

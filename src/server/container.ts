@@ -38,7 +38,7 @@ import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
 import { FactoryCaTrust } from '../pki/trust/factory-ca.js';
 import { createTrust } from '../pki/trust/trust.js';
 import { rearmTopics } from '../push/rearm-task.js';
-import { backupInThread } from '../threads/backup-in-thread.js';
+import { backupInProcess } from '../threads/backup-in-process.js';
 import { ThreadPool } from '../threads/thread-pool.js';
 import { messageThreads, reportThreads, resultThreads } from '../threads/thread-uses.js';
 import { type AppDeps, createApp } from './app.js';
@@ -248,7 +248,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tasks: createBackgroundTasks({
       ...{ db, logger, queue, config, tlsFile },
       ...{ renewals, setups, rules, dep, backups },
-      writeBackup: backupInThread(db, box),
+      writeBackup: backupInProcess(db, box),
     }),
     workers: [
       new MarkWorker({ db, logger, rules }),

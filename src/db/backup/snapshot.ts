@@ -53,6 +53,8 @@ export class Snapshot {
   /** By name; the jobs last. */
   readonly tables: readonly TableCopy[];
   readonly serverVersion: string;
+  /** The process of PostgreSQL that reads. */
+  readonly backendPid: number;
   readonly migrations: readonly string[];
 
   private constructor(
@@ -60,12 +62,14 @@ export class Snapshot {
     {
       tables,
       serverVersion,
+      backendPid,
       migrations,
-    }: Pick<Snapshot, 'tables' | 'serverVersion' | 'migrations'>,
+    }: Pick<Snapshot, 'tables' | 'serverVersion' | 'backendPid' | 'migrations'>,
   ) {
     this.#client = client;
     this.tables = tables;
     this.serverVersion = serverVersion;
+    this.backendPid = backendPid;
     this.migrations = migrations;
   }
 
@@ -100,10 +104,14 @@ export class Snapshot {
     const { rows } = await client.query<{ name: string }>(
       'select name from public.knex_migrations order by id',
     );
-    const version = await client.query<{ server_version: string }>('show server_version');
+    const server = await client.query<{ version: string; pid: number }>(
+      "select current_setting('server_version') as version, pg_backend_pid() as pid",
+    );
+    const [{ version, pid } = { version: '', pid: 0 }] = server.rows;
     return new Snapshot(client, {
       tables: [...tables, JOBS],
-      serverVersion: version.rows[0]?.server_version ?? '',
+      serverVersion: version,
+      backendPid: pid,
       migrations: rows.map(({ name }) => name),
     });
   }

@@ -6,7 +6,7 @@ import { Backups } from '../../../src/backup/server/backups.js';
 import { deleteOldBackups } from '../../../src/backup/server/kept-backups.js';
 import { SecretBox } from '../../../src/crypto/secrets/secret-box.js';
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
-import { backupInThread } from '../../../src/threads/backup-in-thread.js';
+import { backupInProcess } from '../../../src/threads/backup-in-process.js';
 import { MASTER_KEY } from '../../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import {
@@ -41,7 +41,7 @@ function tasks(backupDir = directory) {
     ...{ backupDir, backupEvery: 6 * HOUR_MS, backupKeep: 3, backupPassphrase: undefined },
   };
   const backups = new Backups(settings, createJobQueue());
-  const writeBackup = backupInThread(db, new SecretBox(MASTER_KEY));
+  const writeBackup = backupInProcess(db, new SecretBox(MASTER_KEY));
   const task = createBackupTask({ db, logger, settings, writeBackup });
   return {
     lines,

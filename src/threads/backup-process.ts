@@ -1,12 +1,12 @@
-// The program of a thread that writes one backup: reading millions of rows would delay the event loop.
-import { parentPort, workerData } from 'node:worker_threads';
+// The program of a process that writes one backup. It ends with its connection to the server.
+import { constants, setPriority } from 'node:os';
 import { writeBackupFile } from '../backup/backup-file.js';
 import { type BackupProgress, paced } from '../backup/backup-stream.js';
 import { makeBackup } from '../backup/make-backup.js';
 import { connectDatabase, type DatabaseAddress } from '../db/connection/database.js';
 import { type SentError, writeError } from './thread-values.js';
 
-export interface BackupThreadInput {
+export interface BackupProcessInput {
   address: DatabaseAddress;
   file: string;
   passphrase: string | undefined;
@@ -14,16 +14,16 @@ export interface BackupThreadInput {
   musterVersion: string;
 }
 
-export type FromBackupThread =
+export type FromBackupProcess =
   | { progress: BackupProgress }
   | { made: { tables: number; rows: number; bytes: number } }
   | { error: SentError };
 
 const PAUSE_MS = 250;
 
-const send = (message: FromBackupThread) => parentPort?.postMessage(message);
+const send = (message: FromBackupProcess) => process.send?.(message);
 
-async function run(input: BackupThreadInput): Promise<void> {
+async function run(input: BackupProcessInput): Promise<void> {
   const { address, file, passphrase, musterVersion, masterKeyId } = input;
   const db = connectDatabase({ ...address, poolSize: 1, applicationName: 'muster backup' });
   let sentAt = 0;
@@ -35,6 +35,8 @@ async function run(input: BackupThreadInput): Promise<void> {
         passphrase,
         musterVersion,
         masterKeyId,
+        // The embedded PostgreSQL alone is known to run on this machine.
+        onBackend: address.connection === undefined ? undefined : yieldToOthers,
         onProgress: (progress) => {
           last = progress;
           if (performance.now() - sentAt < PAUSE_MS) return;
@@ -50,4 +52,20 @@ async function run(input: BackupThreadInput): Promise<void> {
   }
 }
 
-run(workerData as BackupThreadInput).catch((error: unknown) => send({ error: writeError(error) }));
+/** It then gets what time all others leave. Systems and containers may refuse, which costs speed alone. */
+function yieldToOthers(pid?: number): void {
+  try {
+    setPriority(pid ?? 0, constants.priority.PRIORITY_LOW);
+  } catch {
+    // As before.
+  }
+}
+
+// A terminal and service managers send these to all processes; the server decides.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => undefined);
+process.on('disconnect', () => process.exit());
+yieldToOthers();
+process.once('message', (input: BackupProcessInput) => {
+  run(input).catch((error: unknown) => send({ error: writeError(error) }));
+});
