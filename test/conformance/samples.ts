@@ -100,6 +100,7 @@ const HARMLESS: Record<string, Values> = {
 export const FOLLOWING: Record<string, string[]> = {
   custom_attributes: ['updated_at'],
   dep_accounts: ['access_token_expiry', 'status_at'],
+  device_groups: ['updated_at'],
 };
 
 /** What POST takes for this type. */
