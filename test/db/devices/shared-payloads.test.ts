@@ -171,22 +171,22 @@ describe('removing unused payloads', () => {
     const texts = ['a', 'b', 'c', 'd'];
     const until = Date.now() + 3_000;
     const counts = { queued: 0, removed: 0 };
+    // A slow machine takes longer for as many: the time limit of the test ends what never gets there.
+    const goesOn = () => Date.now() < until || counts.queued <= 50 || counts.removed <= 5;
     const queueing = async () => {
-      while (Date.now() < until) {
+      while (goesOn()) {
         const some = texts.filter(() => Math.random() < 0.5);
         counts.queued += (await inTransaction(test.db, (trx) => insert(trx, ...some))).length;
         await knex('commands').whereRaw('random() < 0.7').delete();
       }
     };
     const removing = async () => {
-      while (Date.now() < until) {
+      while (goesOn()) {
         await age();
         counts.removed += await removeUnusedPayloads(test.db, 2);
       }
     };
     await Promise.all([queueing(), queueing(), queueing(), removing(), removing()]);
     expect(await orphans()).toBe(0);
-    expect(counts.queued).toBeGreaterThan(50);
-    expect(counts.removed).toBeGreaterThan(5);
-  }, 20_000);
+  }, 60_000);
 });
