@@ -38,52 +38,55 @@ export function parseSort(
   for (const given of names('sort', value)) {
     const descending = given.startsWith('-');
     const name = descending ? given.slice(1) : given;
-    if (!fields.has(name))
-      fields.set(name, { ...sortField(name, definition, context), descending });
+    if (fields.has(name)) continue;
+    fields.set(name, { ...sortField(name, definition, context), descending });
   }
   if (fields.size <= MAX_SORT_FIELDS) return [...fields.values()];
   throw invalidParameter('sort', `sort takes at most ${MAX_SORT_FIELDS} names`);
 }
 
-function sortField(
-  name: string,
-  definition: ResourceDefinition,
-  context: QueryContext,
-): Omit<SortField, 'descending'> {
+type OrderedBy = Omit<SortField, 'descending'>;
+
+function sortField(name: string, definition: ResourceDefinition, context: QueryContext): OrderedBy {
   const { actor } = context;
-  const [relationship = '', ...rest] = name.split('.');
-  const [related, foreignKey] = relatedToOne(definition, relationship, context) ?? [];
-  const column = rest.join('.');
-  if (related === undefined || foreignKey === undefined || rest.length === 0) {
-    if (isSortable(definition, name, actor)) return { column: name };
-    const relations = Object.keys(definition.relationships).filter(
-      (other) => relatedToOne(definition, other, context) !== undefined,
-    );
-    const known = [
-      ...sortableNames(definition, actor),
-      ...relations.map((other) => `${other}.ATTRIBUTE`),
-    ];
-    const message = `${definition.type} can't be sorted by "${name}"; ${knownNames(name, known)}`;
-    throw invalidParameter('sort', message);
-  }
-  if (column !== 'id' && isSortable(related, column, actor)) {
-    return { column, related: { relationship, foreignKey, shape: related } };
-  }
-  const known = sortableNames(related, actor).filter((other) => other !== 'id');
-  const message = `${related.type} can't be sorted by "${column}"; ${knownNames(column, known)}`;
-  throw invalidParameter('sort', `"${name}": ${message}`);
+  const [relationship = '', ...column] = name.split('.');
+  const related = relatedToOne(definition, relationship, context);
+  if (related !== undefined && column.length > 0) return relatedField(column.join('.'), related);
+  if (isSortable(definition, name, actor)) return { column: name };
+  const relations = Object.keys(definition.relationships).filter(
+    (other) => relatedToOne(definition, other, context) !== undefined,
+  );
+  const paths = relations.map((other) => `${other}.ATTRIBUTE`);
+  const known = knownNames(name, [...sortableNames(definition, actor), ...paths]);
+  throw invalidParameter('sort', `${definition.type} can't be sorted by "${name}"; ${known}`);
 }
 
-/** What a to-one relationship points to, if the actor may read it, and the column that does. */
+interface RelatedToOne {
+  relationship: string;
+  foreignKey: string;
+  shape: ResourceDefinition;
+  actor: Actor;
+}
+
+/** What a to-one relationship points to; undefined for any other name, and if the actor may not read it. */
 function relatedToOne(
   { relationships }: ResourceDefinition,
-  name: string,
+  relationship: string,
   { registry, actor }: QueryContext,
-): [related: ResourceDefinition, foreignKey: string] | undefined {
-  const relation = member(relationships, name);
+): RelatedToOne | undefined {
+  const relation = member(relationships, relationship);
   if (relation?.kind !== 'toOne') return undefined;
-  const related = relatedDefinition(registry, relation);
-  return hasRole(actor, related.access.read) ? [related, relation.column] : undefined;
+  const shape = relatedDefinition(registry, relation);
+  if (!hasRole(actor, shape.access.read)) return undefined;
+  return { relationship, foreignKey: relation.column, shape, actor };
+}
+
+function relatedField(column: string, { actor, ...related }: RelatedToOne): OrderedBy {
+  const sortable = sortableNames(related.shape, actor).filter((name) => name !== 'id');
+  if (sortable.includes(column)) return { column, related };
+  const path = `${related.relationship}.${column}`;
+  const message = `${related.shape.type} can't be sorted by "${column}"`;
+  throw invalidParameter('sort', `"${path}": ${message}; ${knownNames(column, sortable)}`);
 }
 
 function isSortable({ attributes }: ResourceDefinition, name: string, actor: Actor): boolean {
