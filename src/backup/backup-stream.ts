@@ -97,6 +97,8 @@ export class Measure extends Transform {
 /** Which part of its time a backup of a serving process works: the rest is for devices, whose database it reads. */
 const SHARE = 1 / 3;
 const BURST_MS = 10;
+/** A busy machine has made a burst long already. */
+const MOST_PAUSE_MS = 50;
 
 /** The same bytes at a pace that leaves room. What makes them waits as well: it is never far ahead. */
 export async function* paced(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -105,7 +107,7 @@ export async function* paced(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffe
     yield chunk;
     const worked = performance.now() - startedAt;
     if (worked < BURST_MS) continue;
-    await sleep(worked * (1 / SHARE - 1));
+    await sleep(Math.min(worked * (1 / SHARE - 1), MOST_PAUSE_MS));
     startedAt = performance.now();
   }
 }

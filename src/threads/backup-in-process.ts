@@ -12,8 +12,8 @@ import { readError } from './thread-values.js';
 const MEMORY = '--max-old-space-size=256';
 
 /**
- * Writes backups in a process of their own, which gets the time that others leave: threads compress, and those
- * of this process are for its requests. Ends it when the signal is aborted.
+ * Writes backups in a process of their own, of a lower priority than all others: threads compress, and those of
+ * this process are for its requests. Ends it when the signal is aborted.
  */
 export function backupInProcess(
   { address }: Pick<Database, 'address'>,

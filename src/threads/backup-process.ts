@@ -52,10 +52,14 @@ async function run(input: BackupProcessInput): Promise<void> {
   }
 }
 
-/** It then gets what time all others leave. Systems and containers may refuse, which costs speed alone. */
+/**
+ * Others come first then. Not the lowest priority: on a machine that is never idle a backup would take for ever,
+ * and its PostgreSQL would keep others waiting for the locks it holds. Systems and containers may refuse, which costs
+ * speed alone.
+ */
 function yieldToOthers(pid?: number): void {
   try {
-    setPriority(pid ?? 0, constants.priority.PRIORITY_LOW);
+    setPriority(pid ?? 0, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
     // As before.
   }
@@ -65,7 +69,7 @@ function yieldToOthers(pid?: number): void {
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit());
-yieldToOthers();
 process.once('message', (input: BackupProcessInput) => {
+  yieldToOthers();
   run(input).catch((error: unknown) => send({ error: writeError(error) }));
 });

@@ -26,7 +26,7 @@ afterAll(async () => {
 });
 
 async function untilOver(id: number, of = app) {
-  for (let attempt = 0; attempt < 300; attempt += 1) {
+  for (let attempt = 0; attempt < 800; attempt += 1) {
     const { body } = await adminApi(of).get(`/backups/${id}`);
     const { state } = body.data.attributes;
     if (state !== 'waiting' && state !== 'running') return body.data.attributes;
