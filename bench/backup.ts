@@ -3,14 +3,14 @@
 // compression makes smaller than their bytes, and inventories. BENCH_PASSPHRASE=on encrypts it.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connectDatabase } from '../src/db/connection/database.js';
 import { migrate } from '../src/db/schema/migrate.js';
 import { createLogger } from '../src/logger.js';
 import { fillToGigabytes } from './data/bulky-rows.js';
+import { makeBenchDirectory } from './load/bench-directory.js';
 import { openServer } from './load/database.js';
 import { usageOf } from './load/process-usage.js';
 
@@ -44,7 +44,7 @@ async function run(args: string[], env: Record<string, string>): Promise<string>
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const directory = makeBenchDirectory();
   const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   try {

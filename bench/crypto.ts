@@ -1,12 +1,12 @@
 // npm run bench:crypto -- [--seconds 3] [--devices 2000] [--requests 2000] [--connections 16]
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL).
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { cpus, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
+import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { measureScep, type ScepResult } from './crypto/scep-load.js';
 import { measureSignatures, type Rate } from './crypto/signatures.js';
+import { makeBenchDirectory } from './load/bench-directory.js';
 import { startServerProcess } from './load/server-process.js';
 import { openBenchServer } from './push/bench-server.js';
 
@@ -53,7 +53,7 @@ function describeScep({ perSecond, perCpuSecond, p50, p99, heldMs, failures }: S
 
 async function scep(): Promise<ScepResult> {
   const bench = await openBenchServer();
-  const dataDir = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const dataDir = makeBenchDirectory();
   const masterKey = randomBytes(32);
   try {
     const databaseUrl = await bench.newDatabase('crypto');

@@ -4,7 +4,6 @@
 // BENCH_RECORD=on keeps the times for `muster migrate --plan`.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
@@ -16,6 +15,7 @@ import {
   MIGRATIONS_DIRECTORY,
 } from '../src/db/schema/migration-source.js';
 import { createLogger } from '../src/logger.js';
+import { makeBenchDirectory } from './load/bench-directory.js';
 import { openServer } from './load/database.js';
 
 const DEVICES = Number(process.env.BENCH_DEVICES ?? 10_000);
@@ -120,7 +120,7 @@ function show(what: string, ms: number, { slowest, count }: ReturnType<Writers['
 }
 
 async function main(): Promise<void> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const directory = makeBenchDirectory();
   const server = await openServer(directory);
   const devices = await fill(server.url);
   process.stdout.write(`${devices.length} devices, ${COMMANDS} commands, ${WRITERS} writers\n`);

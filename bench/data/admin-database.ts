@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import pg from 'pg';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { openServer, postmasterPid } from '../load/database.js';
 import { fillAdminData, type Sizes } from './admin-data.js';
 
@@ -58,7 +58,7 @@ function openDirectory(keep: string | undefined): { directory: string; remove():
     mkdirSync(directory, { recursive: true });
     return { directory, remove: () => {} };
   }
-  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-api-'));
+  const directory = makeBenchDirectory('muster-bench-api-');
   return { directory, remove: () => rmSync(directory, { recursive: true, force: true }) };
 }
 

@@ -1,10 +1,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 
 const FILES = join(__dirname, '..', '..', 'deploy', 'high-availability');
 const OCTETS = ['11', '12', '13'];
@@ -28,7 +28,7 @@ export class Cluster {
     { name: 'db1', address: '127.0.0.11' },
     { name: 'db2', address: '127.0.0.12' },
   ];
-  readonly #directory = mkdtempSync(join(tmpdir(), 'muster-ha-'));
+  readonly #directory = makeBenchDirectory('muster-ha-');
   readonly #children = new Map<string, ChildProcess>();
   readonly #account = accountFor('postgres');
 

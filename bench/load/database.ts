@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
@@ -9,6 +8,7 @@ import { migrate } from '../../src/db/schema/migrate.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
+import { makeBenchDirectory } from './bench-directory.js';
 import type { FleetSeed } from './fleet.js';
 
 export interface BenchDatabase {
@@ -42,7 +42,7 @@ export async function trustFleet(connectionString: string, seed: FleetSeed): Pro
 
 /** An empty, migrated database that trusts the benchmark's CA. */
 export async function openBenchDatabase(seed: FleetSeed): Promise<BenchDatabase> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const directory = makeBenchDirectory();
   const server = await openServer(directory);
   const db = connectDatabase({ connectionString: server.url, applicationName: 'bench' });
   await migrate(db, { logger: createLogger('error') });

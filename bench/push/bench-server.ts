@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import pg from 'pg';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { openServer } from '../load/database.js';
 
 /** A PostgreSQL with room for several databases; BENCH_DATABASE_URL names another one. */
@@ -17,7 +16,7 @@ export interface BenchServer {
 }
 
 export async function openBenchServer(): Promise<BenchServer> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-bench-push-'));
+  const directory = makeBenchDirectory('muster-bench-push-');
   const given = process.env.BENCH_DATABASE_URL;
   const server = await openServer(directory, given);
   const stop = async () => {

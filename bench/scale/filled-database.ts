@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { createLogger } from '../../src/logger.js';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { openServer, trustFleet } from '../load/database.js';
 import { createFleetSeed, type FleetSeed } from '../load/fleet.js';
 import { fillFleet } from './fill.js';
@@ -34,7 +34,7 @@ export async function overDatabase(
 ): Promise<void> {
   const kept = keep === undefined ? undefined : resolve(keep);
   if (kept !== undefined) mkdirSync(kept, { recursive: true });
-  const directory = kept ?? mkdtempSync(join(tmpdir(), 'muster-bench-'));
+  const directory = kept ?? makeBenchDirectory();
   const given = process.env.DATABASE_URL ?? process.env.BENCH_DATABASE_URL;
   const server = await openServer(directory, given);
   try {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { freePort } from '../load/server-process.js';
 
 export interface PgBouncer {
@@ -23,7 +23,7 @@ const NOBODY = 65_534;
  * Unix socket. Rejects when the command `pgbouncer` is missing.
  */
 export async function startPgBouncer(serverUrl: string): Promise<PgBouncer> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-pgbouncer-'));
+  const directory = makeBenchDirectory('muster-pgbouncer-');
   chmodSync(directory, 0o755);
   const port = await freePort();
   const file = join(directory, 'pgbouncer.ini');

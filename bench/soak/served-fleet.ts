@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { ApiClient } from '../load/api-client.js';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { emptyQueues, trustFleet } from '../load/database.js';
 import { BenchFleet, createFleetSeed } from '../load/fleet.js';
 import { type ServerProcess, startServerProcess } from '../load/server-process.js';
@@ -51,7 +50,7 @@ const MAX_WAIT_MS = 180_000;
  * Whatever `disturb` breaks, each command reaches its device once, and none is lost.
  */
 export async function servedFleet(options: ServedFleetOptions): Promise<ScenarioResult> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'muster-fleet-'));
+  const dataDir = makeBenchDirectory('muster-fleet-');
   const seed = await createFleetSeed(options.devices);
   await trustFleet(options.databaseUrl, seed);
   const adminToken = randomBytes(24).toString('base64url');

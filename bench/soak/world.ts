@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { ApiClient } from '../load/api-client.js';
+import { makeBenchDirectory } from '../load/bench-directory.js';
 import { type ServerProcess, startServerProcess } from '../load/server-process.js';
 import { fillPushDevices } from '../push/push-devices.js';
 import { type StandInProcess, startStandIn } from '../push/stand-in-process.js';
@@ -91,7 +91,7 @@ async function open(options: WorldOptions, closing: Closing): Promise<World> {
 }
 
 function temporaryDirectory(closing: Closing): string {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-soak-'));
+  const directory = makeBenchDirectory('muster-soak-');
   closing.add(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }

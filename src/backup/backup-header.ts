@@ -4,8 +4,8 @@ import { AppError } from '../errors.js';
 
 /** The first bytes of every backup; the header in JSON follows, up to the end of that line. */
 export const MAGIC = 'MUSTER-BACKUP ';
-/** Files of a higher version are refused. */
-export const FORMAT = 1;
+/** Files of a higher version are refused. In the first one all rows were text. */
+export const FORMAT = 2;
 export const MOST_HEADER_BYTES = 4096;
 
 /** 2^17 with r = 8 takes 128 MB and some tenths of a second, as OWASP advises. */

@@ -43,13 +43,14 @@ async function* backupFrames(content: BackupContent): AsyncGenerator<Buffer> {
   const tables: Manifest['tables'] = [];
   const done = { tablesDone: 0, tablesTotal: snapshot.tables.length, rows: 0, bytes: 0 };
   for (const table of snapshot.tables) {
-    const { name, columns } = table;
-    yield writer.json(FRAME.table, { name, columns });
+    const { name, columns, rowFormat } = table;
+    const start = { name, columns, row_format: rowFormat };
+    yield writer.json(FRAME.table, start);
     const totals = yield* tableRows(table, { snapshot, writer }, (bytes) =>
       onProgress({ ...done, bytes: done.bytes + bytes }),
     );
     yield writer.json(FRAME.tableEnd, totals);
-    tables.push({ name, columns, ...totals });
+    tables.push({ ...start, ...totals });
     done.tablesDone += 1;
     done.rows += totals.rows;
     done.bytes += totals.bytes;
@@ -96,7 +97,8 @@ export class Measure extends Transform {
 
 /** Which part of its time a backup of a serving process works: the rest is for devices, whose database it reads. */
 const SHARE = 1 / 3;
-const BURST_MS = 10;
+/** A request waits for no more of it. */
+const BURST_MS = 2;
 /** A busy machine has made a burst long already. */
 const MOST_PAUSE_MS = 50;
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { FORMAT } from './backup-header.js';
 
 const ABOUT = z.object({
-  format: z.literal(FORMAT),
+  format: z.int().min(1).max(FORMAT),
   muster_version: z.string().max(100),
   /** ISO 8601. */
   created_at: z.iso.datetime(),
@@ -24,11 +24,12 @@ const ABOUT = z.object({
 const TABLE = z.object({
   name: z.string().min(1).max(200),
   columns: z.array(z.string().min(1).max(200)).min(1).max(2000),
+  row_format: z.enum(['text', 'binary']).default('text'),
 });
 
 const TOTALS = z.object({
   rows: z.int().min(0),
-  /** Of the rows in COPY's text format. */
+  /** Of the rows as COPY gives them. */
   bytes: z.int().min(0),
   /** Of the same, hexadecimal. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),

@@ -40,7 +40,7 @@ export interface ReadProgress {
 export interface BackupVisitor {
   /** What it is of; throws to read no further. */
   onAbout?(about: About): void;
-  /** Consumes the rows, in COPY's text format. Without it the bytes are checked as they are stored. */
+  /** Consumes the rows, as COPY takes them. Without it the bytes are checked as they are stored. */
   onTable?: ((table: TableStart, rows: Readable) => Promise<void>) | undefined;
   onProgress?: ((progress: ReadProgress) => void) | undefined;
 }
@@ -161,7 +161,12 @@ async function walkTable(
   }
   const rows = new Measure();
   // A failure of one is that of the last, which the visitor meets.
-  pipeline(Readable.from(compressed), createGunzip(), rows, () => undefined);
+  pipeline(
+    Readable.from(compressed),
+    createGunzip({ chunkSize: ROWS_BYTES }),
+    rows,
+    () => undefined,
+  );
   await visitor.onTable(table, rows);
   if (end.content === undefined) throw new DamagedFrame(false);
   const { bytes, sha256 } = parseTotals(end.content);
@@ -185,6 +190,9 @@ async function* compressedRows(
     yield value.content;
   }
 }
+
+/** Of rows at a time: each costs a turn of the event loop. */
+const ROWS_BYTES = 256 * 1024;
 
 const ZLIB_CODES = ['Z_DATA_ERROR', 'Z_BUF_ERROR', 'ERR_STREAM_PREMATURE_CLOSE'];
 

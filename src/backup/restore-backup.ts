@@ -124,8 +124,8 @@ async function load(request: RestoreRequest): Promise<Restored> {
   return await inRestoreTransaction(db, tables, async ({ trx, client, loader }) => {
     const done = { tables: 0, rows: 0 };
     await readBackup(backup, {
-      onTable: async (table, rows: Readable) => {
-        const count = await loader.copyIn(table, rows);
+      onTable: async ({ row_format: rowFormat, ...table }, rows: Readable) => {
+        const count = await loader.copyIn({ ...table, rowFormat }, rows);
         const expected = tables[done.tables];
         if (expected?.name !== table.name || expected.rows !== count) throw changedSince(backup);
         done.tables += 1;

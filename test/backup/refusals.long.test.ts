@@ -180,9 +180,9 @@ describe('a file that this Muster cannot read', () => {
 
   it('is refused when its format is newer', async () => {
     const file = join(temporaryDirectory(), 'new.backup');
-    writeFileSync(file, 'MUSTER-BACKUP {"format":2,"what":"nobody knows"}\n...');
+    writeFileSync(file, 'MUSTER-BACKUP {"format":3,"what":"nobody knows"}\n...');
     expect(await refusal(file)).toBe(
-      `${file}: it has the format 2, and this Muster reads up to 1: install a newer Muster`,
+      `${file}: it has the format 3, and this Muster reads up to 2: install a newer Muster`,
     );
   });
 
@@ -235,7 +235,7 @@ async function oldBackup(count: number): Promise<string> {
   const snapshot = await Snapshot.open(db);
   try {
     const about = {
-      ...{ format: 1 as const, muster_version: '0.0.1', created_at: new Date().toISOString() },
+      ...{ format: 1, muster_version: '0.0.1', created_at: new Date().toISOString() },
       ...{ postgres_version: snapshot.serverVersion, migrations: [...snapshot.migrations] },
       master_key: null,
     };

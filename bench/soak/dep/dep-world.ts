@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApiClient } from '../../load/api-client.js';
+import { makeBenchDirectory } from '../../load/bench-directory.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
 import { type AppleProcess, startApple } from './apple-process.js';
 
@@ -17,7 +17,7 @@ export interface DepWorld {
 }
 
 export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
-  const dataDir = mkdtempSync(join(tmpdir(), 'muster-soak-dep-'));
+  const dataDir = makeBenchDirectory('muster-soak-dep-');
   const apple = await startApple();
   const ADMIN_TOKEN = randomBytes(24).toString('base64url');
   const DEP_CA_FILE = join(dataDir, 'dep-ca.pem');

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeBenchDirectory } from '../../load/bench-directory.js';
 import { type ScenarioResult, until } from '../scenario.js';
 import { EmbeddedWorld } from './embedded-world.js';
 
@@ -61,7 +61,7 @@ export function obstacleToSmallDisk(): string | undefined {
 function mountSmallDisk(mebibytes: number): SmallDisk {
   const obstacle = obstacleToSmallDisk();
   if (obstacle !== undefined) throw new Error(obstacle);
-  const directory = mkdtempSync(join(tmpdir(), 'muster-disk-'));
+  const directory = makeBenchDirectory('muster-disk-');
   run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=0711`, 'tmpfs', directory]);
   const filler = join(directory, 'filler');
   return {

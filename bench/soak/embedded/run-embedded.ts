@@ -1,8 +1,8 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPostmaster } from '../../../src/embedded-postgres/postmaster-pid.js';
+import { makeBenchDirectory } from '../../load/bench-directory.js';
 import type { ScenarioResult } from '../scenario.js';
 import { EmbeddedWorld } from './embedded-world.js';
 import { fullDisk, obstacleToSmallDisk } from './full-disk.js';
@@ -46,7 +46,7 @@ const GIVE_UP_MS = 60_000;
 
 /** Repeated kill -9 of the embedded PostgreSQL under a server with devices. */
 async function postmasterKill(rounds: number, devices: number): Promise<ScenarioResult> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-soak-'));
+  const directory = makeBenchDirectory('muster-soak-');
   chmodSync(directory, 0o711);
   const world = await EmbeddedWorld.open(directory, devices);
   const seconds: number[] = [];

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeBenchDirectory } from '../../load/bench-directory.js';
 import { emptyQueues, trustFleet } from '../../load/database.js';
 import { BenchFleet, createFleetSeed, type FleetSeed } from '../../load/fleet.js';
 import { usageOf } from '../../load/process-usage.js';
@@ -44,7 +43,7 @@ const HELD_MS = 12_500;
 
 /** An attacker without an identity holds connections: memory stays bounded, devices are not slowed. */
 export async function heldConnections(options: HeldOptions): Promise<ScenarioResult[]> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-held-'));
+  const directory = makeBenchDirectory('muster-held-');
   const seed = await createFleetSeed(DEVICES);
   try {
     await trustFleet(options.databaseUrl, seed);

@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import pg from 'pg';
+import { makeBenchDirectory } from '../../load/bench-directory.js';
 import { usageOf } from '../../load/process-usage.js';
 import { type ServerProcess, startServerProcess } from '../../load/server-process.js';
 import type { ScenarioResult } from '../scenario.js';
@@ -23,7 +22,7 @@ const MAX_EXAMPLES = 3;
 
 /** A school's first day: all devices enroll at the same time, and none is lost or duplicated. */
 export async function enrollStorm(options: StormOptions): Promise<ScenarioResult> {
-  const directory = mkdtempSync(join(tmpdir(), 'muster-storm-'));
+  const directory = makeBenchDirectory('muster-storm-');
   try {
     const server = await startServer(options.databaseUrl, directory);
     try {

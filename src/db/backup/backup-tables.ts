@@ -5,16 +5,20 @@ import { JOBS_SCHEMA } from '../jobs/jobs-schema.js';
  * Tables that are no part of a backup: what the migrations themselves record, the processes of the
  * source, and the backups that it has made, whose files lie elsewhere.
  */
-export const LEFT_OUT = [
+export const LEFT_OUT: readonly string[] = [
   'knex_migrations',
   'knex_migrations_lock',
   'server_processes',
   'backups',
-] as const;
+];
 
-/** The jobs as a backup has them, apart from the tables of the library, whose form is its own. */
+/**
+ * The jobs as a backup has them, apart from the tables of the library, whose form is its own: text, since the
+ * types of its columns may change.
+ */
 export const JOBS = {
   name: 'jobs',
+  rowFormat: 'text' as const,
   columns: [
     ...['id', 'task', 'payload', 'priority', 'run_at', 'attempts', 'max_attempts', 'last_error'],
     ...['created_at', 'updated_at', 'key', 'revision', 'flags'],

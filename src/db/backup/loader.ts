@@ -6,33 +6,41 @@ import { JOBS_SCHEMA } from '../jobs/jobs-schema.js';
 import { JOBS, NO_LIMITS, quoted, setLocal, TEXT_SETTINGS } from './backup-tables.js';
 import type { SequenceValue, TableCopy } from './snapshot.js';
 
-/** One that another transaction could not have read yet; the jobs have a form of their own. */
-const COPY_OPTIONS = '(freeze)';
-
-const FOREIGN_KEYS = `
+/** Foreign keys first: they need the primary and unique keys of others. */
+const CONSTRAINTS = `
 select c.relname as table, k.conname as name, pg_get_constraintdef(k.oid) as definition
 from pg_constraint k join pg_class c on c.oid = k.conrelid
-where k.contype = 'f' and c.relnamespace = 'public'::regnamespace and c.relname = any($1)
-order by c.relname, k.conname`;
+where k.contype = any('{f,p,u,x}') and c.relnamespace = 'public'::regnamespace and c.relname = any($1)
+order by k.contype <> 'f', c.relname, k.conname`;
 
-/** Those of no constraint: building one of all rows is much faster than adding row after row. */
+/**
+ * Those of no constraint, and of all rows: building one is much faster than adding row after row. Those of few
+ * rows stay, since building one reads all rows.
+ */
 const INDEXES = `
 select i.indexrelid::regclass::text as name, pg_get_indexdef(i.indexrelid) as definition
 from pg_index i join pg_class c on c.oid = i.indrelid
 where c.relnamespace = 'public'::regnamespace and c.relname = any($1)
-  and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
+  and i.indpred is null and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
 order by i.indexrelid`;
+
+/** Of rows that wait for PostgreSQL, so that neither waits for the other. */
+const AHEAD_BYTES = 1024 * 1024;
 
 interface Definition {
   name: string;
   definition: string;
 }
 
+interface Constraint extends Definition {
+  table: string;
+}
+
 /** The tables of a database while a backup is loaded, in the caller's transaction. */
 export class Loader {
   readonly #client: pg.ClientBase;
   readonly #tables: string[];
-  #foreignKeys: (Definition & { table: string })[] = [];
+  #constraints: Constraint[] = [];
   #indexes: Definition[] = [];
 
   /** `tables`: all of the database but those that are no part of a backup. */
@@ -42,8 +50,8 @@ export class Loader {
   }
 
   /**
-   * Empties the tables and takes away what would work on each row: triggers, foreign keys, indexes. The
-   * owner of the tables may do that; `session_replication_role` needs a superuser.
+   * Empties the tables and takes away what would work on each row: triggers, constraints with an index,
+   * foreign keys, indexes. The owner of the tables may do that; `session_replication_role` needs a superuser.
    */
   async begin(): Promise<void> {
     const client = this.#client;
@@ -52,9 +60,9 @@ export class Loader {
     );
     const all = this.#tables.map((name) => `public.${quoted(name)}`);
     await client.query(`truncate ${all.join(', ')}`);
-    this.#foreignKeys = await this.#read(FOREIGN_KEYS);
+    this.#constraints = await this.#read(CONSTRAINTS);
     this.#indexes = await this.#read(INDEXES);
-    for (const { table, name } of this.#foreignKeys) {
+    for (const { table, name } of this.#constraints) {
       await client.query(`alter table public.${quoted(table)} drop constraint ${quoted(name)}`);
     }
     for (const { name } of this.#indexes) await client.query(`drop index ${name}`);
@@ -72,12 +80,15 @@ export class Loader {
   }
 
   /** Returns how many rows there were. */
-  async copyIn({ name, columns }: TableCopy, rows: Readable): Promise<number> {
+  async copyIn({ name, columns, rowFormat }: TableCopy, rows: Readable): Promise<number> {
     const list = columns.map(quoted).join(', ');
     const isJobs = name === JOBS.name;
     const table = isJobs ? 'restored_jobs' : `public.${quoted(name)}`;
-    const options = isJobs ? '' : COPY_OPTIONS;
-    const stream = this.#client.query(copyFrom(`copy ${table} (${list}) from stdin ${options}`));
+    // Another transaction cannot have read a table that this one has emptied; the jobs are in one of their own.
+    const options = `format ${rowFormat}${isJobs ? '' : ', freeze'}`;
+    const stream = this.#client.query(
+      copyFrom(`copy ${table} (${list}) from stdin (${options})`, { highWaterMark: AHEAD_BYTES }),
+    );
     await pipeline(rows, stream);
     return stream.rowCount;
   }
@@ -88,7 +99,7 @@ export class Loader {
     await client.query(ADD_TASKS);
     await client.query(ADD_JOBS);
     for (const { definition } of this.#indexes) await client.query(definition);
-    for (const { table, name, definition } of this.#foreignKeys) {
+    for (const { table, name, definition } of this.#constraints.toReversed()) {
       const constraint = `add constraint ${quoted(name)} ${definition}`;
       await client.query(`alter table public.${quoted(table)} ${constraint}`);
     }

@@ -4,7 +4,7 @@ import type { Database } from '../connection/database.js';
 import { inTransaction, type Transaction } from '../connection/unit-of-work.js';
 import { JOBS, LEFT_OUT } from './backup-tables.js';
 import { Loader } from './loader.js';
-import type { TableCopy } from './snapshot.js';
+import type { TableColumns } from './snapshot.js';
 
 export interface RestoreTransaction {
   trx: Transaction;
@@ -24,12 +24,12 @@ group by c.relname`;
 /** One transaction in which a backup of these tables is loaded; nothing of it stays when it fails. */
 export async function inRestoreTransaction<T>(
   db: Database,
-  tables: readonly TableCopy[],
+  tables: readonly TableColumns[],
   work: (restore: RestoreTransaction) => Promise<T>,
 ): Promise<T> {
   return await inTransaction(db, async (trx) => {
     const client = await connectionOf(trx);
-    const { rows } = await client.query<TableCopy>(COLUMNS, [[...LEFT_OUT]]);
+    const { rows } = await client.query<TableColumns>(COLUMNS, [[...LEFT_OUT]]);
     requireSameTables(tables, [...rows, JOBS]);
     const loader = new Loader(
       client,
@@ -46,7 +46,10 @@ async function connectionOf(trx: Transaction): Promise<pg.ClientBase> {
   return await client.acquireConnection();
 }
 
-function requireSameTables(backup: readonly TableCopy[], database: readonly TableCopy[]): void {
+function requireSameTables(
+  backup: readonly TableColumns[],
+  database: readonly TableColumns[],
+): void {
   const there = describe(database);
   const different = describe(backup).find((text) => !there.includes(text));
   if (different === undefined && backup.length === database.length) return;
@@ -57,7 +60,7 @@ function requireSameTables(backup: readonly TableCopy[], database: readonly Tabl
   throw new AppError('conflict', 409, message);
 }
 
-function describe(tables: readonly TableCopy[]): string[] {
+function describe(tables: readonly TableColumns[]): string[] {
   return tables.map(({ name, columns }) => `${name} ${[...columns].sort().join(' ')}`);
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { LEFT_OUT } from '../../../src/db/backup/backup-tables.js';
 import { migrate, migrationStatus } from '../../../src/db/schema/migrate.js';
 import { planMigrations } from '../../../src/db/schema/migration-plan.js';
 import {
@@ -8,6 +9,7 @@ import {
   MIGRATIONS_DIRECTORY,
 } from '../../../src/db/schema/migration-source.js';
 import { createLogger } from '../../../src/logger.js';
+import { restore } from '../../backup/backup-files.js';
 import { adminApi, startApp } from '../../helpers/app.js';
 import { createEmptyDatabase, type TestDatabase } from '../../helpers/database.js';
 import { ROOT } from '../../helpers/process.js';
@@ -16,6 +18,8 @@ import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js
 import { directoryWith, migration } from './migration-directory.js';
 
 const DUMP = readFileSync(join(ROOT, 'test/fixtures/former-release/database.sql'), 'utf8');
+/** The same database, in a backup that this release wrote. */
+const BACKUP = join(ROOT, 'test/fixtures/former-release/database.backup');
 const OURS = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();
 /** Columns whose values migrations since then change, as `table.column`. */
 const CHANGED: string[] = [];
@@ -52,13 +56,13 @@ async function columns(): Promise<Column[]> {
 }
 
 /** Every row as text, by table, with these columns and no others. */
-async function rowsOf(wanted: Column[]): Promise<Record<string, string[]>> {
+async function rowsOf(wanted: Column[], { db } = test): Promise<Record<string, string[]>> {
   const found: Record<string, string[]> = {};
   for (const table of new Set(wanted.map((one) => one.table))) {
     const names = wanted
       .filter((one) => one.table === table && !CHANGED.includes(`${table}.${one.column}`))
       .map(({ column }) => `"${column}"`);
-    const { rows } = await test.db.pool.query<{ row: string }>(
+    const { rows } = await db.pool.query<{ row: string }>(
       `select row_to_json(r)::text as row from (select ${names.join(', ')} from "${table}") r order by 1`,
     );
     found[table] = rows.map(({ row }) => row);
@@ -92,6 +96,20 @@ function withAdded(before: Record<string, string[]>): Record<string, string[]> {
 }
 
 describe('the database of the former release', () => {
+  it('is restored from its backup, in whose format rows are text, and every row is there', async () => {
+    const former = (await columns()).filter(({ table }) => !LEFT_OUT.includes(table));
+    const before = await rowsOf(former);
+    const target = await createEmptyDatabase();
+    try {
+      await restore(target.db, BACKUP);
+      expect((await migrationStatus(target.db)).applied).toEqual(OURS);
+      expect(linesOf(await dumpSchema(target.db))).toEqual(WANTED);
+      expect(await rowsOf(former, target)).toEqual(withAdded(before));
+    } finally {
+      await target.drop();
+    }
+  });
+
   it('is brought to the schema of this one, and every row stays as it was', async () => {
     const former = await columns();
     const before = await rowsOf(former);

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,6 +32,11 @@ export class Lab {
   #directory = mkdtempSync(join(tmpdir(), 'muster-web-'));
   #children = [];
   #port;
+
+  constructor() {
+    // As root, PostgreSQL's account could not pass, and its files would be kept elsewhere.
+    chmodSync(this.#directory, 0o711);
+  }
 
   static async start() {
     const lab = new Lab();
