@@ -192,7 +192,7 @@ async function* compressedRows(
 }
 
 /** Of rows at a time: each costs a turn of the event loop. */
-const ROWS_BYTES = 256 * 1024;
+const ROWS_BYTES = 64 * 1024;
 
 const ZLIB_CODES = ['Z_DATA_ERROR', 'Z_BUF_ERROR', 'ERR_STREAM_PREMATURE_CLOSE'];
 
