@@ -96,7 +96,7 @@ export class Measure extends Transform {
 }
 
 /** Which part of its time a backup of a serving process works: the rest is for devices, whose database it reads. */
-const SHARE = 1 / 3;
+const SHARE = 1 / 6;
 /** A request waits for no more of it. */
 const BURST_MS = 2;
 /** A busy machine has made a burst long already. */
