@@ -7,6 +7,7 @@ import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { masterKeyId } from '../pki/master-key/master-key.js';
 import type { BackupProcessInput, FromBackupProcess } from './backup-process.js';
+import { yieldToOthers } from './priority.js';
 import { readError } from './thread-values.js';
 
 const MEMORY = '--max-old-space-size=256';
@@ -48,9 +49,12 @@ export function backupInProcess(
 function startProcess(): ChildProcess {
   const compiled = join(__dirname, 'backup-process.js');
   const isCompiled = existsSync(compiled);
-  return fork(isCompiled ? compiled : join(__dirname, 'backup-process.ts'), {
+  const child = fork(isCompiled ? compiled : join(__dirname, 'backup-process.ts'), {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [MEMORY, ...(isCompiled ? [] : ['--require', require.resolve('tsx/cjs')])],
   });
+  // From its first moment: to load the program is work as well.
+  if (child.pid !== undefined) yieldToOthers(child.pid);
+  return child;
 }

@@ -1,9 +1,9 @@
 // The program of a process that writes one backup. It ends with its connection to the server.
-import { constants, setPriority } from 'node:os';
 import { writeBackupFile } from '../backup/backup-file.js';
 import { type BackupProgress, paced } from '../backup/backup-stream.js';
 import { makeBackup } from '../backup/make-backup.js';
 import { connectDatabase, type DatabaseAddress } from '../db/connection/database.js';
+import { yieldToOthers } from './priority.js';
 import { type SentError, writeError } from './thread-values.js';
 
 export interface BackupProcessInput {
@@ -52,24 +52,10 @@ async function run(input: BackupProcessInput): Promise<void> {
   }
 }
 
-/**
- * Others come first then. Not the lowest priority: on a machine that is never idle a backup would take for ever,
- * and its PostgreSQL would keep others waiting for the locks it holds. Systems and containers may refuse, which costs
- * speed alone.
- */
-function yieldToOthers(pid?: number): void {
-  try {
-    setPriority(pid ?? 0, constants.priority.PRIORITY_BELOW_NORMAL);
-  } catch {
-    // As before.
-  }
-}
-
 // A terminal and service managers send these to all processes; the server decides.
 process.on('SIGINT', () => undefined);
 process.on('SIGTERM', () => undefined);
 process.on('disconnect', () => process.exit());
 process.once('message', (input: BackupProcessInput) => {
-  yieldToOthers();
   run(input).catch((error: unknown) => send({ error: writeError(error) }));
 });

@@ -70,7 +70,9 @@ describe('the process of a backup', () => {
     const priorities: number[] = [];
     const made = await write(() => priorities.push(...backupProcesses().map(getPriority)));
     expect(priorities.length).toBeGreaterThan(0);
-    expect(new Set(priorities)).toEqual(new Set([constants.priority.PRIORITY_BELOW_NORMAL]));
+    const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
+    expect([PRIORITY_LOW, PRIORITY_BELOW_NORMAL]).toContain(priorities[0]);
+    expect(new Set(priorities).size).toBe(1);
     expect(made.tables).toBeGreaterThan(50);
     await verify(file);
     expect(backupProcesses()).toEqual([]);
