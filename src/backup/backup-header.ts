@@ -71,7 +71,9 @@ export async function readHeader(
 ): Promise<BackupHeader> {
   const { format, encryption } = parseLine(line);
   if (format > FORMAT) {
-    const message = `it has the format ${format}, and this Muster reads up to ${FORMAT}: install a newer Muster`;
+    const message =
+      `it has the format ${format}, and this Muster reads up to ${FORMAT}: install a newer Muster. If this one made ` +
+      'the backup, its first line is damaged: use another copy';
     throw new AppError('conflict', 409, message);
   }
   if (encryption === null) return { line, key: undefined };

@@ -106,6 +106,8 @@ describe('a flipped bit', () => {
       found.add(last.replace(file, 'FILE'));
     }
     expect([...found].sort()).toEqual([
+      // The last bit of the format's number.
+      'FILE: it has the format 3, and this Muster reads up to 2: install a newer Muster. If this one made the backup, its first line is damaged: use another copy',
       'FILE: it is no backup of Muster',
       'FILE: its first line is damaged: use another copy of this backup',
       'FILE: the passphrase is wrong',

@@ -182,7 +182,7 @@ describe('a file that this Muster cannot read', () => {
     const file = join(temporaryDirectory(), 'new.backup');
     writeFileSync(file, 'MUSTER-BACKUP {"format":3,"what":"nobody knows"}\n...');
     expect(await refusal(file)).toBe(
-      `${file}: it has the format 3, and this Muster reads up to 2: install a newer Muster`,
+      `${file}: it has the format 3, and this Muster reads up to 2: install a newer Muster. If this one made the backup, its first line is damaged: use another copy`,
     );
   });
 
