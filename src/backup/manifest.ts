@@ -24,6 +24,7 @@ const ABOUT = z.object({
 const TABLE = z.object({
   name: z.string().min(1).max(200),
   columns: z.array(z.string().min(1).max(200)).min(1).max(2000),
+  /** Of COPY; in files of format 1 it is missing, and always text. */
   row_format: z.enum(['text', 'binary']).default('text'),
 });
 

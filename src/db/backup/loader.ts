@@ -84,7 +84,7 @@ export class Loader {
     const list = columns.map(quoted).join(', ');
     const isJobs = name === JOBS.name;
     const table = isJobs ? 'restored_jobs' : `public.${quoted(name)}`;
-    // Another transaction cannot have read a table that this one has emptied; the jobs are in one of their own.
+    // Frozen: no other transaction can have read a table that this one has emptied. The jobs are copied once more.
     const options = `format ${rowFormat}${isJobs ? '' : ', freeze'}`;
     const stream = this.#client.query(
       copyFrom(`copy ${table} (${list}) from stdin (${options})`, { highWaterMark: AHEAD_BYTES }),
