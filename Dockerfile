@@ -24,7 +24,7 @@ FROM node:22-bookworm-slim
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=8080 DATA_DIR=/data
 RUN useradd --system --create-home --uid 10001 muster \
   && install -d -o muster -g muster -m 0700 /data
-RUN printf '#!/bin/sh\nexec node --enable-source-maps /app/dist/src/cli/muster.js "$@"\n' \
+RUN printf '#!/bin/sh\nexec node --enable-source-maps --v8-pool-size=1 /app/dist/src/cli/muster.js "$@"\n' \
   > /usr/local/bin/muster && chmod 0755 /usr/local/bin/muster
 WORKDIR /app
 COPY --from=packages /app/node_modules node_modules

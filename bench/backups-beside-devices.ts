@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fillToGigabytes } from './data/bulky-rows.js';
 import { ApiClient } from './load/api-client.js';
 import { type BenchDatabase, openBenchDatabase, refillQueues } from './load/database.js';
@@ -51,13 +52,18 @@ async function prepare({ client, database }: Bench): Promise<void> {
   await client.prepare({ kind: 'idle-rate', to: DEVICES, seconds: SECONDS, rate });
 }
 
+/** Waits for the backup before it, should that one take longer than its minute. */
 async function startBackup(api: ApiClient): Promise<void> {
-  const { status, body } = await api.call({
-    method: 'POST',
-    path: '/backups',
-    body: { data: { type: 'backups', attributes: {} } },
-  });
-  if (status !== 202) throw new Error(`POST /backups: ${status} ${body.toString()}`);
+  for (;;) {
+    const { status, body } = await api.call({
+      method: 'POST',
+      path: '/backups',
+      body: { data: { type: 'backups', attributes: {} } },
+    });
+    if (status === 202) return;
+    if (status !== 409) throw new Error(`POST /backups: ${status} ${body.toString()}`);
+    await sleep(1000);
+  }
 }
 
 async function backups({ db }: BenchDatabase): Promise<string> {

@@ -55,6 +55,9 @@ process.on('message', () => {
 });
 process.channel.unref();`;
 
+/** Of `npm start`. */
+const AS_STARTED = ['--enable-source-maps', '--v8-pool-size=1'];
+
 /** The built server as `npm start` runs it, quiet, on a free port. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const port = await freePort();
@@ -97,7 +100,7 @@ function launch(options: ServerProcessOptions, port: number): ChildProcess {
   const muster = join(ROOT, 'dist', 'src', 'cli', 'muster.js');
   const watch = `data:text/javascript,${encodeURIComponent(LOOP_WATCH)}`;
   const args = [...(watchLoop ? ['--import', watch] : []), ...nodeArguments];
-  return spawn(process.execPath, ['--enable-source-maps', ...args, muster, 'serve'], {
+  return spawn(process.execPath, [...AS_STARTED, ...args, muster, 'serve'], {
     cwd: dataDir,
     stdio: ['ignore', 'ignore', 'inherit', ...(watchLoop ? ['ipc' as const] : [])],
     env: {

@@ -10,7 +10,8 @@ import type { BackupProcessInput, FromBackupProcess } from './backup-process.js'
 import { yieldToOthers } from './priority.js';
 import { readError } from './thread-values.js';
 
-const MEMORY = '--max-old-space-size=256';
+/** Beside the main thread one more collects garbage. */
+const NODE_ARGUMENTS = ['--max-old-space-size=256', '--v8-pool-size=1'];
 
 /**
  * Writes backups in a process of their own, of a lower priority than all others: threads compress, and those of
@@ -51,8 +52,10 @@ function startProcess(): ChildProcess {
   const isCompiled = existsSync(compiled);
   const child = fork(isCompiled ? compiled : join(__dirname, 'backup-process.ts'), {
     serialization: 'advanced',
+    // A session of its own, which can be lowered as a whole.
+    detached: true,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    execArgv: [MEMORY, ...(isCompiled ? [] : ['--require', require.resolve('tsx/cjs')])],
+    execArgv: [...NODE_ARGUMENTS, ...(isCompiled ? [] : ['--require', require.resolve('tsx/cjs')])],
   });
   // From its first moment: to load the program is work as well.
   if (child.pid !== undefined) yieldToOthers(child.pid);

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, constants, loadavg, setPriority } from 'node:os';
 
 const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
@@ -9,9 +10,24 @@ const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
  */
 export function yieldToOthers(pid: number): void {
   const [load = 0] = loadavg();
-  const isBusy = load >= availableParallelism();
+  const priority = load >= availableParallelism() ? PRIORITY_BELOW_NORMAL : PRIORITY_LOW;
+  attempt(() => setPriority(pid, priority));
+  attempt(() => lowerSession(pid, priority));
+}
+
+/**
+ * Linux can divide the cores between sessions first (sched_autogroup): a priority then counts among the processes of one
+ * session only. Each process of PostgreSQL is a session of its own, so the session is lowered as well; see sched(7).
+ */
+function lowerSession(pid: number, priority: number): void {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  const [, , , session] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  if (session === String(pid)) writeFileSync(`/proc/${pid}/autogroup`, String(priority));
+}
+
+function attempt(change: () => void): void {
   try {
-    setPriority(pid, isBusy ? PRIORITY_BELOW_NORMAL : PRIORITY_LOW);
+    change();
   } catch {
     // As before.
   }

@@ -70,8 +70,13 @@ describe('the unit of systemd', () => {
 
   it('sets nothing that is no setting, and keeps the data where systemd makes room for it', () => {
     const { Environment = '' } = readUnit().Service ?? {};
-    const variables = Object.fromEntries(Environment.split(' ').map((pair) => pair.split('=', 2)));
+    const pairs = Array.from(
+      Environment.matchAll(/"([^"]+)"|[^\s"]+/g),
+      ([bare, quoted]) => quoted ?? bare,
+    );
+    const variables = Object.fromEntries(pairs.map((pair) => pair.split(/=(.*)/s, 2)));
     expect(variables.DATA_DIR).toBe('/var/lib/muster');
+    expect(variables.NODE_OPTIONS).toBe('--enable-source-maps --v8-pool-size=1');
     const ofNode = ['NODE_ENV', 'NODE_OPTIONS'];
     const settings = Object.keys(variables).filter((name) => !ofNode.includes(name));
     expect(settings.filter((name) => !(name in ENVIRONMENT.shape))).toEqual([]);

@@ -136,7 +136,7 @@ describe('the image', () => {
   it('names lines of the source in its stacks', () => {
     const wrapper = readFileSync(join(image.root, 'usr', 'local', 'bin', 'muster'), 'utf8');
     expect(wrapper).toBe(
-      `#!/bin/sh\nexec node --enable-source-maps ${image.root}/app/dist/src/cli/muster.js "$@"\n`,
+      `#!/bin/sh\nexec node --enable-source-maps --v8-pool-size=1 ${image.root}/app/dist/src/cli/muster.js "$@"\n`,
     );
     expect(spawnSync('sh', ['-n', '-c', wrapper]).status).toBe(0);
   });

@@ -49,6 +49,12 @@ function write(onProgress: () => void) {
   return writeBackup({ file, passphrase: undefined }, { signal: stopping.signal, onProgress });
 }
 
+/** What the kernel counts sessions with: "/autogroup-7 nice 19"; nothing where it divides no cores between them. */
+function sessionPriority(pid: number): number | undefined {
+  const file = `/proc/${pid}/autogroup`;
+  return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' nice ')[1]) : undefined;
+}
+
 /** While a table is locked, a backup that has begun waits. */
 async function whileWaiting(work: (written: Promise<unknown>) => Promise<void>): Promise<void> {
   const lock = await test.db.knex.transaction();
@@ -68,11 +74,17 @@ async function whileWaiting(work: (written: Promise<unknown>) => Promise<void>):
 describe('the process of a backup', () => {
   it('has a lower priority than the server, and ends after a whole backup', async () => {
     const priorities: number[] = [];
-    const made = await write(() => priorities.push(...backupProcesses().map(getPriority)));
+    const ofSessions: (number | undefined)[] = [];
+    const made = await write(() => {
+      priorities.push(...backupProcesses().map(getPriority));
+      ofSessions.push(...backupProcesses().map(sessionPriority));
+    });
     expect(priorities.length).toBeGreaterThan(0);
     const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
     expect([PRIORITY_LOW, PRIORITY_BELOW_NORMAL]).toContain(priorities[0]);
     expect(new Set(priorities).size).toBe(1);
+    const hasSessions = sessionPriority(process.pid) !== undefined;
+    expect(new Set(ofSessions)).toEqual(new Set([hasSessions ? priorities[0] : undefined]));
     expect(made.tables).toBeGreaterThan(50);
     await verify(file);
     expect(backupProcesses()).toEqual([]);
