@@ -1,6 +1,6 @@
 import type { CommandAdministration } from '../commands/command-administration.js';
-import { involvesSecret } from '../commands/command-secrets.js';
 import type { JsonObject } from '../commands/present-command.js';
+import { involvesSecret } from '../commands/secrets/command-secrets.js';
 import type { ErrorDetail } from '../errors.js';
 import { type JsonValue, jsonToPlist } from '../protocol/apple/command-schema.js';
 import { isSecretName } from '../protocol/apple/plist-json.js';

@@ -3,7 +3,7 @@ import { oneOffFacts, oneOffRefusals } from '../assignments/one-off-profiles.js'
 import { type CommandAdministration, timeFaults } from '../commands/command-administration.js';
 import { isDestructive } from '../commands/command-types.js';
 import type { JsonObject, Reader } from '../commands/present-command.js';
-import { maskForViewers } from '../commands/viewer-mask.js';
+import { maskForViewers } from '../commands/secrets/viewer-mask.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
   type Batch,

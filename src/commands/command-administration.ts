@@ -19,7 +19,6 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
-import { completeSecrets, involvesSecret, secretFaults } from './command-secrets.js';
 import { isAdminOnly } from './command-types.js';
 import {
   eligibilityFaults,
@@ -38,9 +37,10 @@ import {
   type StoredPlist,
 } from './present-command.js';
 import type { CommandPlan, CommandQueue, QueueOptions } from './queue.js';
-import type { RecoveryKeyRecipient } from './recovery-keys.js';
 import { completeErase } from './return-to-service.js';
-import { maskForViewers } from './viewer-mask.js';
+import { completeSecrets, involvesSecret, secretFaults } from './secrets/command-secrets.js';
+import type { RecoveryKeyRecipient } from './secrets/recovery-keys.js';
+import { maskForViewers } from './secrets/viewer-mask.js';
 
 /** Writes a result as JSON text in another thread. */
 export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) => Promise<string>;

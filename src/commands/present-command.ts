@@ -8,7 +8,7 @@ import { type JsonValue, maskSecrets, plistToJson } from '../protocol/apple/comm
 import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import { renderText } from '../protocol/profiles/profile-variables.js';
 import { readParameters } from './payload.js';
-import { MASK, maskForViewers } from './viewer-mask.js';
+import { MASK, maskForViewers } from './secrets/viewer-mask.js';
 
 export type JsonObject = { [key: string]: JsonValue };
 

@@ -10,10 +10,7 @@ import { type Config, withHttps } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
 import { LastSeen } from '../db/device-path/last-seen.js';
-import { createDepServices } from '../dep/dep-services.js';
 import { HealthWorker } from '../diagnosis/health-worker.js';
-import { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
-import { anchorCertificates } from '../enroll/trust-routes.js';
 import { AppError } from '../errors.js';
 import { LoadedRules } from '../groups/loaded-rules.js';
 import { MarkWorker } from '../groups/mark-worker.js';
@@ -30,7 +27,6 @@ import {
   type CertificateAuthorities,
   createCertificateAuthorities,
 } from '../pki/authority/authorities.js';
-import { EnrollmentChallenges } from '../pki/authority/enrollment-challenge.js';
 import { FileVaultKey } from '../pki/credentials/filevault-key.js';
 import { refuseUnfinishedRotation } from '../pki/master-key/master-key.js';
 import { requiredHost } from '../pki/tls/tls-caveats.js';
@@ -46,7 +42,8 @@ import { createAssignedProfiles } from './assigned-profiles.js';
 import { createAuthentication } from './authentication.js';
 import { createBackground } from './background.js';
 import { createBackgroundTasks } from './background-tasks.js';
-import { readDepCa, readFactoryCas } from './config-files.js';
+import { readFactoryCas } from './config-files.js';
+import { createEnrollmentServices } from './enrollment-services.js';
 import { type ClusterMember, openPushService } from './push.js';
 import { bodyReaders, deviceMessages, identitySources } from './request-readers.js';
 import {
@@ -133,7 +130,11 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     ...reportThreads(threads),
   });
   const resourceServices = createResourceServices({
-    ...{ box, queue, fileVaultKey, publicUrl, tlsUse },
+    box,
+    queue,
+    fileVaultKey,
+    publicUrl,
+    tlsUse,
     passwordCost: deps.passwordCost,
     ...resultThreads(threads),
     onAuthoritiesChange: reloadHere,
@@ -179,28 +180,18 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     onAwaitingConfiguration: (deviceId) => setups.begin(deviceId),
     userAuthenticate: config.userAuthenticate,
   };
-  const challenges = new EnrollmentChallenges({ box });
-  const caCertificates = () => [authorities.current.certificate.der];
-  const issuing = { db, box, queue, challenges, publicUrl, caCertificates, sign };
-  const renewals = new IdentityRenewals(issuing);
-  const dep = createDepServices({
+  const { challenges, renewals, dep } = createEnrollmentServices({
+    config,
     db,
     box,
     logger,
     jobs,
-    musterVersion: version,
+    queue,
+    lab,
+    authorities,
+    tlsCertificates,
     publicUrl,
-    isLabOn: config.lab,
-    host: lab?.depHost ?? config.depHost,
-    ca: lab?.depCa ?? readDepCa(config),
-    syncInterval: config.depSyncInterval,
-    anchorCertificates: () =>
-      anchorCertificates({
-        db,
-        publicUrl,
-        tlsChain: () => shownChain(tlsCertificates),
-        caCertificates,
-      }),
+    sign,
   });
   const backups = new Backups(config, jobs);
   const deviceHandler =
@@ -246,8 +237,16 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     changes,
     push,
     tasks: createBackgroundTasks({
-      ...{ db, logger, queue, config, tlsFile },
-      ...{ renewals, setups, rules, dep, backups },
+      db,
+      logger,
+      queue,
+      config,
+      tlsFile,
+      renewals,
+      setups,
+      rules,
+      dep,
+      backups,
       writeBackup: backupInProcess(db, box),
     }),
     workers: [

@@ -40,12 +40,10 @@ export async function serveByWorkers(deps: PrimaryDeps): Promise<RunningServer> 
     return { config: { ...config, role: 'web', port }, database: reach, standIns };
   };
   const processes = new WorkerProcesses({
-    ...{
-      count: config.workers,
-      file: join(__dirname, '..', 'cli', 'worker.js'),
-      logger,
-      settingsFor,
-    },
+    count: config.workers,
+    file: join(__dirname, '..', 'cli', 'worker.js'),
+    logger,
+    settingsFor,
     ownMetrics: container.metrics.own,
   });
   const stop = async () => {

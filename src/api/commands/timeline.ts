@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maskForViewers } from '../../commands/viewer-mask.js';
+import { maskForViewers } from '../../commands/secrets/viewer-mask.js';
 import type { Diagnoses } from '../../diagnosis/diagnoses.js';
 import { notFound } from '../../errors.js';
 import { formatTimestamp } from '../../jsonapi/definition/values.js';

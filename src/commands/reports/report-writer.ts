@@ -12,8 +12,8 @@ import type { Logger } from '../../logger.js';
 import { STATE_HANDLERS } from '../handlers/device-states.js';
 import { readParameters } from '../payload.js';
 import type { CommandQueue } from '../queue.js';
-import type { RecoveryKeyRecipient } from '../recovery-keys.js';
 import { handlerFor } from '../registry.js';
+import type { RecoveryKeyRecipient } from '../secrets/recovery-keys.js';
 import type { HandlerContext, Report } from './report-handler.js';
 import type { ReadReport } from './report-reader.js';
 

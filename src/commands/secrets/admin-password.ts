@@ -1,8 +1,8 @@
 import { pbkdf2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { validationError } from '../errors.js';
-import { buildPlist } from '../protocol/plist/plist.js';
-import type { JsonObject } from './present-command.js';
+import { validationError } from '../../errors.js';
+import { buildPlist } from '../../protocol/plist/plist.js';
+import type { JsonObject } from '../present-command.js';
 
 const derive = promisify(pbkdf2);
 

@@ -1,4 +1,4 @@
-import { maskForViewers } from '../../src/commands/viewer-mask.js';
+import { maskForViewers } from '../../../src/commands/secrets/viewer-mask.js';
 
 const MASK = '********';
 

@@ -2,11 +2,20 @@ import { execFileSync } from 'node:child_process';
 import { pbkdf2Sync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPlistDict, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
-import { ADMIN_TOKEN, adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
-import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
-import { eventually } from '../push/push-world.js';
+import { isPlistDict, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
+import {
+  ADMIN_TOKEN,
+  adminApi,
+  commandDocument,
+  startApp,
+  type TestApp,
+} from '../../helpers/app.js';
+import { commandIn, createTestDevice, type TestDevice } from '../../helpers/device.js';
+import {
+  removeTemporaryDirectories,
+  temporaryDirectory,
+} from '../../helpers/temporary-directory.js';
+import { eventually } from '../../push/push-world.js';
 
 const KEY = 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ';
 const NEXT_KEY = 'WXYZ-STUV-NPQR-JKLM-EFGH-ABCD';

@@ -1,15 +1,15 @@
 import { randomInt } from 'node:crypto';
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
-import { secretLabel } from '../db/devices/device-repository.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
 import {
   type CommandSecretKind,
   findConfirmedSecret,
   type SealedSecret,
-} from '../db/devices/device-secrets.js';
-import type { ErrorDetail } from '../errors.js';
+} from '../../db/devices/device-secrets.js';
+import type { ErrorDetail } from '../../errors.js';
+import type { JsonObject } from '../present-command.js';
 import { completeAdminPassword } from './admin-password.js';
-import type { JsonObject } from './present-command.js';
 import { completeRotation, type RotationDeps } from './recovery-keys.js';
 
 /** A secret of the device that a command sets or needs, and its keys in the parameters. */

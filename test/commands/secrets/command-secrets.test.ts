@@ -1,5 +1,5 @@
-import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
-import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
+import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
+import { commandIn, createTestDevice, type TestDevice } from '../../helpers/device.js';
 
 let app: TestApp;
 let device: TestDevice;

@@ -1,9 +1,9 @@
-import type { SecretBox } from '../crypto/secrets/secret-box.js';
-import type { Transaction } from '../db/connection/unit-of-work.js';
-import { secretLabel } from '../db/devices/device-repository.js';
-import { findCurrentSecret } from '../db/devices/device-secrets.js';
-import { validationError } from '../errors.js';
-import type { JsonObject } from './present-command.js';
+import type { SecretBox } from '../../crypto/secrets/secret-box.js';
+import type { Transaction } from '../../db/connection/unit-of-work.js';
+import { secretLabel } from '../../db/devices/device-repository.js';
+import { findCurrentSecret } from '../../db/devices/device-secrets.js';
+import { validationError } from '../../errors.js';
+import type { JsonObject } from '../present-command.js';
 
 /** The key pair of this server to which Macs encrypt their FileVault recovery keys. */
 export interface RecoveryKeyRecipient {

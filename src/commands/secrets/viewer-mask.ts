@@ -1,4 +1,4 @@
-import type { JsonValue } from '../protocol/apple/command-schema.js';
+import type { JsonValue } from '../../protocol/apple/command-schema.js';
 
 export const MASK = '********';
 /** From the colon of `https://…` to the end of the URL. */
