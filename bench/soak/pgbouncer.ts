@@ -67,7 +67,7 @@ function accountFor(serverUrl: string): { uid?: number; gid?: number } {
   return uid === 0 ? { uid: NOBODY, gid: NOBODY } : { uid, gid };
 }
 
-/** Whoever connects becomes the user of the server's URL: it listens on the loopback alone. */
+/** Every client becomes the user of the server's URL: it listens on the loopback alone. */
 function configuration(server: URL, port: number): string {
   const host = server.searchParams.get('host') ?? server.hostname;
   const serverPort = server.searchParams.get('port') ?? (server.port || '5432');
