@@ -20,6 +20,20 @@ export interface BenchDatabase {
   stop(): Promise<void>;
 }
 
+/** The embedded PostgreSQL of a server that runs. */
+export async function joinEmbedded(
+  dataDir: string,
+): Promise<Pick<BenchDatabase, 'db' | 'url' | 'stop'>> {
+  const { connection, stop } = await openEmbedded({
+    dataDir,
+    logger: createLogger('error'),
+    mode: 'use',
+  });
+  const url = connectionUrl(connection);
+  const db = connectDatabase({ connectionString: url, applicationName: 'bench' });
+  return { db, url, stop: () => db.close().then(stop) };
+}
+
 /** An embedded PostgreSQL below `directory`, or the one that BENCH_DATABASE_URL gives. */
 export async function openServer(directory: string, given = process.env.BENCH_DATABASE_URL) {
   if (given !== undefined) return { url: given, stop: () => Promise.resolve() };
@@ -77,7 +91,10 @@ export interface FillOptions {
 }
 
 /** Empties all queues, fills them again with known CommandUUIDs and lets PostgreSQL catch up. */
-export async function refillQueues({ db }: BenchDatabase, fill?: FillOptions): Promise<void> {
+export async function refillQueues(
+  { db }: Pick<BenchDatabase, 'db'>,
+  fill?: FillOptions,
+): Promise<void> {
   await db.pool.query('truncate commands cascade');
   if (fill !== undefined) {
     const { udids, phase, perDevice, requestType } = fill;

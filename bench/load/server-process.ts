@@ -20,7 +20,8 @@ export interface ServerProcess {
 }
 
 export interface ServerProcessOptions {
-  databaseUrl: string;
+  /** undefined: its embedded PostgreSQL, in `dataDir`. */
+  databaseUrl?: string;
   dataDir: string;
   /** Settings of the server beside the benchmark's own. */
   settings?: Record<string, string>;
