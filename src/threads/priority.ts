@@ -1,16 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { availableParallelism, constants, loadavg, setPriority } from 'node:os';
-
-const { PRIORITY_LOW, PRIORITY_BELOW_NORMAL } = constants.priority;
+import { constants, setPriority } from 'node:os';
 
 /**
- * All others come first from here on. On a machine that is never idle the lowest priority would take for ever, and a
- * PostgreSQL of that kind would keep others waiting for the locks it holds: there a process gets a higher one. Systems and
- * containers may refuse, which costs speed alone.
+ * All others come first from here on. Not the lowest priority of all: on a machine that is never idle it would take for ever,
+ * and a PostgreSQL of that kind would keep others waiting for the locks it holds. Systems and containers may refuse, which
+ * costs speed alone.
  */
 export function yieldToOthers(pid: number): void {
-  const [load = 0] = loadavg();
-  const priority = load >= availableParallelism() ? PRIORITY_BELOW_NORMAL : PRIORITY_LOW;
+  const priority = constants.priority.PRIORITY_BELOW_NORMAL;
   attempt(() => setPriority(pid, priority));
   attempt(() => lowerSession(pid, priority));
 }
