@@ -18,12 +18,13 @@ import type { JobQueue } from '../../jobs/job-queue.js';
 import { checkCredentialsSoon } from '../../jobs/tasks/check-credentials.js';
 import { certificateRecord } from '../../pki/certificates/certificate-record.js';
 import { storeSealedKey } from '../../pki/certificates/stored-keys.js';
+import type { Advice } from '../../pki/credentials/credential-advice.js';
 import { isNoticeDue } from '../../pki/credentials/credential-notices.js';
 import type { DepToken } from '../../protocol/dep-token.js';
 import { DepJobs } from '../dep-jobs.js';
 import { type OpenedToken, openToken } from './open-token.js';
 import { makeTokenCertificate } from './token-certificate.js';
-import { requireSameEnvironment, type TokenWarning, tokenWarnings } from './token-checks.js';
+import { requireSameEnvironment, tokenWarnings } from './token-checks.js';
 import { findTokenAccount, type TokenAccount } from './token-place.js';
 
 export interface DepTokensDeps {
@@ -46,7 +47,7 @@ export interface StoredToken {
   accountId: number;
   /** unchanged: the account already had this token. */
   outcome: TokenAccount['outcome'] | 'unchanged';
-  warnings: TokenWarning[];
+  warnings: Advice[];
   /** Changed columns of the account, for the audit trail. */
   changes: Changes;
 }

@@ -1,4 +1,5 @@
 import { AppError, type ErrorSource } from '../../errors.js';
+import type { Advice } from '../../pki/credentials/credential-advice.js';
 import { EXPIRING_DAYS } from '../../pki/credentials/credential-status.js';
 
 /** How consumer keys of the lab's portal begin. */
@@ -22,18 +23,13 @@ export function requireSameEnvironment(
   throw new AppError('lab_only', 409, message, { source });
 }
 
-export interface TokenWarning {
-  code: string;
-  detail: string;
-}
-
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Warnings for the admin who has just uploaded a token. */
 export function tokenWarnings(
   { expiry, isFormer }: { expiry: Date | null; isFormer: boolean },
   now: Date,
-): TokenWarning[] {
+): Advice[] {
   const former = {
     code: 'former_token',
     detail:
@@ -43,7 +39,7 @@ export function tokenWarnings(
   return [...expiryWarnings(expiry, now), ...(isFormer ? [former] : [])];
 }
 
-function expiryWarnings(expiry: Date | null, now: Date): TokenWarning[] {
+function expiryWarnings(expiry: Date | null, now: Date): Advice[] {
   if (expiry === null) {
     const detail = 'The token has no expiry date, so there will be no warning: renew it each year.';
     return [{ code: 'token_expiry_missing', detail }];
