@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { AppError } from '../../errors.js';
+import { SharedReads } from '../../jsonapi/shared-reads.js';
 import type { Caller } from '../../jsonapi/store.js';
 import { CancellableConnection } from './cancellable-connection.js';
 import { ListQueue } from './list-queue.js';
-import { SharedReads } from './shared-reads.js';
 import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';

@@ -4,12 +4,26 @@ import { findIncluded } from '../documents/included.js';
 import { pageLinks } from '../documents/links.js';
 import { writeList } from '../documents/list-document.js';
 import { prepareRows } from '../documents/projection.js';
-import type { Handler } from '../handler.js';
+import type { ApiRequest, Handler } from '../handler.js';
+import { SharedReads } from '../shared-reads.js';
 import type { ListResult } from '../store.js';
 import type { CollectionPlace } from './collection-place.js';
 import { listPage, readListing } from './listing.js';
 
-export function listHandler(
+/** Equal requests that wait at the same time share one document: several people look at the same list. */
+export function listHandler(definition: ResourceDefinition, place?: CollectionPlace): Handler {
+  const readPage = pageHandler(definition, place);
+  const reads = new SharedReads();
+  return (api, request) =>
+    reads.share(keyOf(request), (signal) => readPage(api, { ...request, signal }), request.signal);
+}
+
+/** All that the document depends on, apart from the database. */
+function keyOf({ path, query, context, form }: ApiRequest): string {
+  return JSON.stringify([path, query.toString(), context.actor, form]);
+}
+
+function pageHandler(
   definition: ResourceDefinition,
   { scopeOf, view }: CollectionPlace = {},
 ): Handler {

@@ -201,3 +201,65 @@ describe('the bytes of a list', () => {
     expect(head.text).toBeUndefined();
   });
 });
+
+describe('equal requests for a list at the same time', () => {
+  interface Reader {
+    actor: string;
+    role?: string;
+  }
+
+  /** The requests are answered when all of them have arrived: until then the table is locked. */
+  async function together(readers: Reader[], query: Record<string, string>) {
+    const lock = await api.knex.transaction();
+    await lock.raw('lock table devices in access exclusive mode');
+    const arrived = arrivals(readers.length);
+    return api.statements(async () => {
+      const responses = Promise.all(
+        readers.map(({ actor, role = 'admin' }) =>
+          get('/devices', query).set('X-Actor', actor).set('X-Role', role),
+        ),
+      );
+      await arrived;
+      await lock.commit();
+      return responses;
+    });
+  }
+
+  function arrivals(count: number): Promise<void> {
+    let left = count;
+    return new Promise((resolve) => {
+      const note = () => {
+        left -= 1;
+        if (left > 0) return;
+        api.app.removeListener('request', note);
+        setImmediate(resolve);
+      };
+      api.app.on('request', note);
+    });
+  }
+
+  it('read the page twice: for the first, and for all that came meanwhile', async () => {
+    const query = { 'page[size]': '7', sort: '-id' };
+    const { result, sql } = await together(Array(12).fill({ actor: 'one' }), query);
+    expect(sql.filter((text) => text.includes('limit 7'))).toHaveLength(2);
+    expect(new Set(result.map((response) => response.text)).size).toBe(1);
+    expect(idsOf(result[0] as request.Response)).toEqual(ids.slice(-7).reverse());
+  });
+
+  it('share nothing between actors', async () => {
+    const query = { 'page[size]': '8', sort: '-id' };
+    const readers = [{ actor: 'a' }, { actor: 'b' }, { actor: 'a', role: 'viewer' }];
+    const { result, sql } = await together(readers, query);
+    expect(sql.filter((text) => text.includes('limit 8'))).toHaveLength(3);
+    expect(result.map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+
+  it('see what was committed before they were sent', async () => {
+    const query = { 'page[size]': '1', sort: '-id' };
+    const running = get('/devices', query).then(({ status }) => status);
+    const [{ id = 0 } = {}] = await api.knex('devices').insert({ udid: 'new' }).returning('id');
+    const after = await get('/devices', query);
+    expect([await running, idsOf(after)]).toEqual([200, [Number(id)]]);
+    await api.knex('devices').where({ id }).delete();
+  });
+});

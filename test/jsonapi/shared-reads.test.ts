@@ -1,4 +1,4 @@
-import { SharedReads } from '../../../src/db/connection/shared-reads.js';
+import { SharedReads } from '../../src/jsonapi/shared-reads.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -51,5 +51,43 @@ describe('shared reads', () => {
     await turn();
     void reads.share('a', read);
     expect(begun).toHaveLength(3);
+  });
+
+  it('are cancelled when all that wait have left, and only then', async () => {
+    const reads = new SharedReads();
+    const signals: AbortSignal[] = [];
+    const { begun, read } = reader();
+    const noted = (signal: AbortSignal) => {
+      signals.push(signal);
+      return read();
+    };
+    const [first, second, third] = [1, 2, 3].map(() => new AbortController());
+    const running = reads.share('a', noted, first?.signal);
+    const both = [second, third].map((one) => reads.share('a', noted, one?.signal));
+    second?.abort();
+    begun[0]?.resolve(10);
+    expect(await running).toBe(10);
+    await turn();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, false]);
+    third?.abort('both have left');
+    expect([signals[1]?.aborted, signals[1]?.reason]).toEqual([true, 'both have left']);
+    begun[1]?.resolve(20);
+    expect(await Promise.all(both)).toEqual([20, 20]);
+  });
+
+  it('do not begin when those that wait have left, and begin for one that comes after them', async () => {
+    const { begun, read } = reader();
+    const reads = new SharedReads();
+    void reads.share('a', read);
+    const gone = new AbortController();
+    const abandoned = reads.share('a', read, gone.signal);
+    gone.abort(new Error('gone'));
+    const later = reads.share('a', read);
+    begun[0]?.resolve(10);
+    await expect(abandoned).rejects.toThrow('gone');
+    await turn();
+    expect(begun).toHaveLength(2);
+    begun[1]?.resolve(20);
+    expect(await later).toBe(20);
   });
 });
