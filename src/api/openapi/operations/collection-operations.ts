@@ -10,7 +10,7 @@ import { createExampleName } from '../examples/examples.js';
 import { createSchemaName } from '../schemas/body-schemas.js';
 import { answerRef, bodyRef, type OperationText, readAnswers } from './operation.js';
 import { camelCase, one, singular, words } from './operation-names.js';
-import { parameterRef } from './parameters.js';
+import { includeName, parameterRef } from './parameters.js';
 import type { Parent, RouteSubject } from './route-subject.js';
 
 export interface OperationPlace {
@@ -51,9 +51,9 @@ function pathParameters({ parent }: Collection): Schema[] {
 }
 
 /** What shapes any document with resources of this type. */
-export function documentParameters({ type, relationships }: ResourceDefinition): Schema[] {
-  const hasRelations = Object.keys(relationships).length > 0;
-  return [...(hasRelations ? [`${type}_include`] : []), 'fields'].map(parameterRef);
+export function documentParameters(definition: ResourceDefinition): Schema[] {
+  const hasRelations = Object.keys(definition.relationships).length > 0;
+  return [...(hasRelations ? [includeName(definition)] : []), 'fields'].map(parameterRef);
 }
 
 /** What says how it is written, by its flags. */

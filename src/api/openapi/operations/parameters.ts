@@ -147,9 +147,16 @@ export function resourceParameters(definition: ResourceDefinition, registry: Reg
   const include = includeParameter(definition, registry);
   return {
     [`${type}_sort`]: sortParameter(definition),
-    ...(include ? { [`${type}_include`]: include } : {}),
+    ...(include ? { [includeName(definition)]: include } : {}),
     ...flagParameters(definition),
   };
+}
+
+/** One for all types that are related to their device only: the names below it are most of the pattern. */
+export function includeName({ type, relationships, unions = {} }: ResourceDefinition): string {
+  const names = Object.keys({ ...relationships, ...unions });
+  const isOfDevice = names.length === 1 && relationships.device?.type === 'devices';
+  return isOfDevice ? 'device_include' : `${type}_include`;
 }
 
 function flagParameters(definition: ResourceDefinition): Schemas {
