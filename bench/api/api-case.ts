@@ -29,7 +29,7 @@ export interface CaseResult {
   refused?: number;
   measured?: Measured;
   floor?: Measured | undefined;
-  /** Of the last answer. */
+  /** Size of the last answer. */
   bytes?: number;
   /** The longest that the server's event loop was held meanwhile. */
   loopHeldMs?: number;

@@ -19,7 +19,7 @@ export interface Tally {
   pushedDevices: number;
 }
 
-/** Of so many pushes; `process.hrtime` in milliseconds, which is one clock for all processes. */
+/** Arrival of the first and the last watched push, in milliseconds of `process.hrtime`, which all processes share. */
 export interface Watched {
   firstAt: number;
   lastAt: number;

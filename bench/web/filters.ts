@@ -5,7 +5,7 @@ import { type Console, openPage, signedIn } from './browser.js';
 interface Choice {
   attribute: string;
   comparison?: string;
-  /** Of a list of values, or to be typed. */
+  /** Value to choose from a list; `typed`: a value to type. */
   chosen?: string;
   typed?: string;
 }

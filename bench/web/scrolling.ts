@@ -33,7 +33,7 @@ export interface Scrolls {
 
 const LIMIT_MS = 60_000;
 const JUMPS_MS = 4_000;
-/** Of one turn of a wheel. */
+/** Pixels of one turn of the wheel. */
 const TURN = 1_200;
 
 /** Turns the wheel until so many rows have passed, then jumps about in them. */

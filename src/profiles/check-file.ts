@@ -10,11 +10,11 @@ import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-f
 /** A file without errors, in the parts that it is stored as. */
 export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'> {
   bytes: Buffer;
-  /** Whether warnings refuse it. */
+  /** Whether a warning refuses the file. */
   strict: boolean;
   warnings: Finding[];
   variables: CheckedVariables;
-  /** The file itself says so; without a word about it, devices get it for all their users. */
+  /** Whether the file's PayloadScope is User. Without PayloadScope, the profile goes to the device, for all its users. */
   isForUser: boolean;
   record: ProfileRecord;
   /** Property lists: the profile without its payloads, and each of them. */

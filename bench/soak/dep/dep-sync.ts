@@ -72,7 +72,7 @@ export async function depSync(options: DepOptions): Promise<ScenarioResult> {
 /** Milliseconds. */
 interface ApiSeen {
   times: number[];
-  /** Of those answered in any other way than 200, in words. */
+  /** Descriptions of answers other than 200. */
   failures: string[];
 }
 

@@ -85,8 +85,8 @@ from change where gains or loses
 group by item_key order by item_key`;
 
 /**
- * What the transaction has changed so far of who should have what, by its own marks; undefined when it
- * has changed nothing of that.
+ * How the transaction's own marks change which devices should have which items; undefined if it
+ * has no marks.
  */
 export async function readEffect(trx: Transaction): Promise<Effect | undefined> {
   const own = await trx.raw<{ rows: { first: number | null; has_items: boolean }[] }>(OWN_MARKS);

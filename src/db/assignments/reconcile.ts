@@ -13,7 +13,7 @@ export interface ReconcileScope {
   ignoresPause?: boolean | undefined;
   /** Those of the devices that have left a smart group, or joined one that is excluded. */
   left?: readonly number[] | undefined;
-  /** So many devices, or a tenth of those with an item, may lose it within an hour for that reason. */
+  /** Removals for that reason pause once this many devices, and over a tenth of those with an item, lose it in an hour. */
   mostRemovals: number;
 }
 

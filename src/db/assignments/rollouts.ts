@@ -5,7 +5,7 @@ import { CANCEL_UNSENT, MEASURE, RETRY_FAILED } from './rollout-sql.js';
 export type RolloutState = 'running' | 'halted' | 'rolled_back' | 'finished';
 
 export interface RolloutStage {
-  /** Of the devices, with at most two decimals. */
+  /** Percentage of the devices, with at most two decimals. */
   percent: number;
   soak_minutes: number;
 }
@@ -197,7 +197,7 @@ export async function retryFailed(
 }
 
 /** What an upload says of the version that devices get, where it is not the one uploaded. */
-export interface UploadSettlement {
+export interface UploadOutcome {
   rollout?: { id: number; state: RolloutState; detail: string };
   /** No device gets the version until that many are confirmed. */
   unconfirmed?: { detail: string };
@@ -223,11 +223,11 @@ export async function holdVersion(
  * Decides whether devices get a version that was uploaded, of a profile that the caller has locked: not
  * while a rollout is open, nor if the admin holds it back.
  */
-export async function settleUpload(
+export async function applyUpload(
   trx: Transaction,
   id: number,
   { isNew, activate }: { isNew: boolean; activate: boolean },
-): Promise<UploadSettlement> {
+): Promise<UploadOutcome> {
   const open = await findOpenRollout(trx, id);
   if (open !== undefined) {
     const { former_version: former, version, state } = open;

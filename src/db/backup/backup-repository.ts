@@ -210,7 +210,7 @@ export async function findFinishedBackups(
 
 const GONE = 'its file is gone: somebody deleted or moved it, or another disk is mounted';
 
-/** Of finished backups whose files are not there any more: they are no good. */
+/** Marks finished backups as failed whose files are missing. */
 export async function failMissingBackups(
   { background }: Pick<Database, 'background'>,
   ids: readonly number[],

@@ -20,7 +20,7 @@ export interface TableColumns {
 }
 
 export interface TableCopy extends TableColumns {
-  /** Of COPY. Bytes are half as long in the binary one, and nothing is parsed. */
+  /** Format of COPY. Binary halves the size of bytea values and needs no parsing. */
   rowFormat: 'text' | 'binary';
 }
 

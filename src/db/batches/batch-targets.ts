@@ -13,7 +13,7 @@ export interface TargetSelection {
   deviceIds: readonly number[];
   tagIds: readonly number[];
   groupIds: readonly number[];
-  /** Of a filter of devices; none: no condition. */
+  /** Rules of a filter of devices; empty: no condition. */
   nodes: readonly FilterNode[];
 }
 
@@ -117,7 +117,7 @@ function targetsSql(selection: TargetSelection | FailedOf, needs: FactNeeds): Sq
   };
 }
 
-/** Cuts the targets into slices of so many. */
+/** Cuts the targets into slices of `size` devices. */
 const storedSql = (size: number) => `, stored as (
   insert into command_batch_slices (command_batch_id, number, size, device_ids, device_user_ids)
   select ?, number, ${size}, array_agg(id),

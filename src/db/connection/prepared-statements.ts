@@ -23,10 +23,10 @@ export type NamedText = Pick<KnownText, 'text'> & { name?: string };
 
 const texts = new LRUCache<string, KnownText>({ max: MOST_TEXTS });
 
-/** The names prepared on each connection, the one that was not used for longest first. */
+/** The names prepared on each connection, least recently used first. */
 const namesOn = new WeakMap<object, Set<string>>();
 
-/** The driver keeps the texts by name, and sends one that it knows no second time. */
+/** The driver stores texts by name, and does not send a stored one again. */
 interface DriverConnection {
   connection: { parsedStatements: Record<string, string> };
 }

@@ -7,7 +7,7 @@ type AssignmentAction = 'assign' | 'remove' | 'none';
 
 /** A serial number whose assignment is due. */
 export interface DueAssignment {
-  /** Of `dep_devices`. */
+  /** Id in `dep_devices`. */
   id: number;
   serial: string;
   action: AssignmentAction;
@@ -77,7 +77,7 @@ export async function claimAssignments(
 
 export interface ClaimedIds {
   ids: number[];
-  /** Of the claim. Rows that became due again meanwhile are left alone: the wanted profile changed. */
+  /** The claim's `until`. Rows that became due again since then are skipped: their desired profile changed. */
   until: Date;
 }
 

@@ -33,7 +33,7 @@ export interface DepProfile {
 export interface DepProfileRow extends DepProfile {
   id: number;
   dep_account_id: number | null;
-  /** Of the last definition at Apple. */
+  /** UUID of the last definition at Apple. */
   uuid: string | null;
   definition_digest: Buffer | null;
   status: 'local' | 'pending' | 'defined' | 'failed';

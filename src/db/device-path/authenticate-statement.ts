@@ -243,7 +243,7 @@ former as (
  * deleted meanwhile.
  *
  * Proof of the serial number is an answer to a challenge signed with Apple's device certificate (over
- * the air), or an automated enrollment. A signed request in one step is none: the device may have
+ * the air), or an automated enrollment. A signed request in one step proves nothing: the device may have
  * signed it for another server.
  */
 export const AUTHENTICATE = {

@@ -4,7 +4,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import type { InventoryRow } from './inventory-repository.js';
 import type { ListedTable } from './unchanged-inventory.js';
 
-/** `command`: one has done it. `report`: the device has reported it. `enrollment`: a check-in, or Apple's enrollment program. */
+/** Source of the change: a command, a report of the device, or `enrollment`: a check-in or DEP. */
 export interface ChangeCause {
   cause: 'command' | 'report' | 'admin' | 'enrollment';
   /** The request type of a command, or the name of an admin's token. */

@@ -178,7 +178,7 @@ function withFormerFacts(
   });
 }
 
-/** Compares whole lists only: others say nothing of the facts that they omit. */
+/** Compares whole lists only: a fact that a partial list omits may still hold. */
 async function withoutUnchanged(
   trx: Knex.Transaction,
   table: ListedTable,

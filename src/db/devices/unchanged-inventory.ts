@@ -61,7 +61,7 @@ const UNCHANGED = {
 
 type ComparedTable = keyof typeof UNCHANGED;
 
-/** Of entries that have a key. */
+/** Tables whose entries have a key. */
 export type ListedTable = Exclude<ComparedTable, 'available_os_updates'>;
 
 export interface Unchanged {

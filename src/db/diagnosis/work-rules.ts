@@ -9,7 +9,7 @@ const ERROR_TEXT = `left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
         case when c.status = 'Expired' then 'the device fetched it and never answered' end,
         c.status), 200)`;
 
-/** An older failure says nothing of the device as it is. */
+/** Older failures are ignored. */
 const FAILURES_COUNT_FOR = `interval '30 days'`;
 
 /** What the device does with commands, profiles and questions. */

@@ -4,14 +4,14 @@ import type { Sql } from '../connection/statement-runner.js';
 import { forRecipients, type PushRecipient, type RecipientSql } from './push-recipients.js';
 
 export interface PushRequestOptions {
-  /** When the device can fetch what is queued; now by default. */
+  /** When the device can fetch the queued command; now by default. */
   at?: Date | null | undefined;
   /** The push goes out at a random moment of this span, so that many devices don't come at once. */
   spreadMs?: number | undefined;
 }
 
 /**
- * A push under way keeps its claim: its process sees by requested_at that another push has to follow.
+ * A push that is being sent stays claimed: requested_at shows its process that another push must follow.
  * All statements that insert pushes share this.
  */
 export const REQUEST_AGAIN = `do update set

@@ -36,7 +36,7 @@ function withoutTimeouts(step: Step): Step {
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   readonly directory: string;
-  /** Of the migrations that this source has applied, in ms, by name. */
+  /** Milliseconds that each migration took which this source has applied, by name. */
   readonly durations = new Map<string, number>();
   readonly #report: MigrationReport;
   readonly #names: string[];

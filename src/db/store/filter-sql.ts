@@ -31,7 +31,7 @@ export function sqlTypeOf(kind: AttributeKind | undefined): string {
   return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
 }
 
-/** SQL that orders versions, in the same way whatever the locale of the database. */
+/** SQL that orders versions independently of the database's locale. */
 export function versionKey(sql: string): string {
   return `version_key(${sql}) collate "C"`;
 }

@@ -22,7 +22,7 @@ export interface Access {
 export interface Operation<S> {
   trx: Transaction;
   store: Store;
-  /** Of the written resource, which is the owner of a relationship. */
+  /** Shape of the written resource: the owner of a relationship. */
   shape: ResourceShape;
   services: S;
   context: RequestContext;
@@ -93,7 +93,7 @@ export interface ToMany<S = unknown> extends ToManyShape {
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
   /** POST and DELETE take a filter of the related rows in place of their identifiers. */
-  takesFilter?: true;
+  acceptsFilter?: true;
   /** False: no POST to the collection below the resource. */
   createsBelow?: false;
 }
@@ -166,7 +166,7 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   views?: View[];
   /** Documents of one resource are an array of one with `meta.count`, as for certificates. */
   alwaysArray?: boolean;
-  /** Of a catalogue: the attribute whose value is the id in documents and filters. */
+  /** Catalogues only: the attribute whose value is the id in documents and filters. */
   namedBy?: string;
   /** Converts other forms of a create's body to a JSON:API document; unknown ones pass unchanged. */
   adaptCreate?(body: unknown): unknown;

@@ -39,7 +39,7 @@ function byKeyset(ordered: Row[], { matches, keyset, size }: KeysetPage): ListRe
   return { ...totalOf(ordered.filter(matches)), rows, edges };
 }
 
-/** Of the row that the cursor names; before the first or after the last without one. */
+/** Index of the row that the cursor names; before the first or after the last without one. */
 function indexOf(ordered: Row[], { direction, position }: Keyset): number {
   if (position === null) return direction === 'after' ? -1 : ordered.length;
   const index = ordered.findIndex(({ id }) => id === position.id);

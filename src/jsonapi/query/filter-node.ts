@@ -10,7 +10,7 @@ export const IDENTITIES = ['is', 'is_', 'isnot'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 export type TextOperator = (typeof PATTERNS)[number] | (typeof TEXT_PARTS)[number];
 
-/** Of a time with one that lies a duration back: `lt` is older, `gt` younger. */
+/** Compares a time with now minus a duration: `lt` is older, `gt` younger. */
 export type AgeComparison = Exclude<Comparison, 'eq' | 'ne'>;
 
 export type Scalar = string | number | boolean | Date;

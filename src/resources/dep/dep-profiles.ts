@@ -53,7 +53,7 @@ const profileDevices: ToMany<DepServices> = {
   operations: { add: assignProfile, remove: unassignProfile },
 };
 
-/** What a device of Apple's enrollment program gets before its first start. */
+/** What Setup Assistant fetches on a DEP device. */
 export const depProfiles = defineResource<DepServices>({
   type: 'dep_profiles',
   path: '/dep/profiles',
