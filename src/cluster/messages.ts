@@ -30,7 +30,7 @@ const FROM_WORKER = z.discriminatedUnion('kind', [
     port: z.int(),
     family: z.string(),
   }),
-  /** It can not serve, and ends. */
+  /** The worker cannot serve, and exits. */
   z.object({ kind: z.literal('failed'), message: z.string() }),
   FAILURE,
   METRICS,
