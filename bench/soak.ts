@@ -73,7 +73,7 @@ async function runAll(world: World): Promise<ScenarioResult[]> {
   return results;
 }
 
-/** The database server of one scenario, behind PgBouncer where that was asked for. */
+/** The database server of one scenario, behind PgBouncer with --pgbouncer. */
 async function openSoakServer(): Promise<BenchServer> {
   const server = await openBenchServer();
   if (!options.pgbouncer) return server;
@@ -102,7 +102,7 @@ async function inWorld(): Promise<ScenarioResult[]> {
 }
 
 const STORM = 'enroll-storm';
-/** Generating so many keys takes half a minute; further devices share them. */
+/** Keys to generate, which takes half a minute; further devices share them. */
 const STORM_KEYS = 500;
 const STORMS: readonly (readonly StormWay[])[] = [['profile'], ['profile', 'ota', 'ade']];
 

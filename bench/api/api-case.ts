@@ -37,7 +37,7 @@ export interface CaseResult {
 
 export interface Budget {
   seconds: number;
-  /** At least so many calls, however slow. */
+  /** Minimum number of calls, even if they are slow. */
   calls: number;
 }
 

@@ -29,7 +29,7 @@ export interface StandInCalls {
   target(): PushTarget;
   tally(): Tally;
   reset(): void;
-  /** Resolves when so many pushes more were accepted. */
+  /** Resolves when this many further pushes were accepted. */
   watch(pushes: number): Promise<Watched>;
   /** 0: as fast as it can. */
   delayAnswers(ms: number): void;

@@ -36,7 +36,7 @@ const JUMPS_MS = 4_000;
 /** Pixels of one turn of the wheel. */
 const TURN = 1_200;
 
-/** Turns the wheel until so many rows have passed, then jumps about in them. */
+/** Turns the wheel for `rows` rows, then jumps to random places in them. */
 export async function measureScrolling(console: Console, rows: number): Promise<Scrolls> {
   const page = await openPage(console, '/devices', await signedIn(console));
   try {

@@ -12,7 +12,7 @@ export interface DepOptions {
   devices: number;
 }
 
-/** What so many devices may take; fewer are to be faster, but for what each sync takes. */
+/** Limits for this number of devices; fewer devices get shorter limits, plus a constant for each sync. */
 const FULL_SYNC_S = 180;
 const FULL = 100_000;
 const FEW = 20_000;

@@ -12,8 +12,8 @@ built as (
 )`;
 
 /**
- * A `slot` for each install of `due` that fetches a credential, `:pause_ms` after the one before it, of all
- * items, devices and processes together, so that they don't overload who issues credentials.
+ * A `slot` for each install of `due` that fetches a credential, `:pause_ms` after the previous one of all
+ * items, devices and processes together, so that they don't overload the CA.
  */
 export const PACED = `
 pace as (

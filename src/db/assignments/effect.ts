@@ -2,7 +2,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { LACKING } from './mass-removal-sql.js';
 import { VERSION_OF_DEVICE } from './rollout-sql.js';
 
-/** What a transaction changes of one item, as it stands. */
+/** The effect of a transaction so far on one item. */
 export interface ItemEffect {
   profile_id: number;
   identifier: string;

@@ -168,8 +168,8 @@ export async function deleteRollout(trx: Transaction, id: number): Promise<void>
 const CANCELLED_AT_ONCE = 1_000;
 
 /**
- * Cancels the commands of a version that were not sent yet. Resolves once none is left; what is queued
- * meanwhile is cancelled by the reconciler.
+ * Cancels the unsent commands of a version. Resolves when none is left. The reconciler cancels those that
+ * are queued meanwhile.
  */
 export async function cancelUnsent(
   db: Database,
@@ -196,7 +196,7 @@ export async function retryFailed(
   await trx.raw(RETRY_FAILED, { profile, version });
 }
 
-/** What an upload says of the version that devices get, where it is not the one uploaded. */
+/** Why devices do not get the uploaded version yet; empty if they do. */
 export interface UploadOutcome {
   rollout?: { id: number; state: RolloutState; detail: string };
   /** No device gets the version until that many are confirmed. */

@@ -22,10 +22,10 @@ export interface FailedOf {
   failedOf: number;
 }
 
-/** What decides whether devices get the command, and in which form. */
+/** Facts that decide whether devices get the command, and in which form. */
 export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
   enrollment_state: string | null;
-  /** Has a user who is enrolled; null where that does not matter. */
+  /** Whether an enrolled user exists; null if the command does not need one. */
   has_user: boolean | null;
   has_unlock_token: boolean | null;
   /** Lacks a value of a variable. */

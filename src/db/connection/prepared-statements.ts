@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Sql } from './statement-runner.js';
 
-/** A text is prepared from this use on: filters and fieldsets make many that come only once. */
+/** A text is prepared from this use on: many texts with filters and fieldsets are used only once. */
 const USES_BEFORE = 3;
 /** Texts whose uses are counted. */
 const MOST_TEXTS = 500;

@@ -102,7 +102,7 @@ export async function releaseAssignments(
   await trx.raw(RELEASE, { ids, until, at, error } as Record<string, Knex.RawBinding>);
 }
 
-// An assignment that is no longer wanted takes its error with it.
+// Clears the due assignment and its error, but not other errors.
 const CLEAR = `
 update dep_devices set assignment_due_at = null, assignment_attempts = 0,
   (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAILURE})

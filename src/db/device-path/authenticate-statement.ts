@@ -93,8 +93,8 @@ judged as (
 )`;
 
 /**
- * The stored serial number stays when another record has the reported one, when no enrollment begins,
- * and when only the stored one was proven: the secrets kept under it would be lost.
+ * Keeps the stored serial number if another record has the reported one, if no enrollment begins,
+ * or if only the stored one was proven: the secrets stored under it would be lost.
  */
 const SERIAL_NUMBER = `case
       when v.serial_number is null or v.serial_number = d.serial_number then d.serial_number

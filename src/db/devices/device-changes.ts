@@ -77,7 +77,7 @@ cross join lateral jsonb_to_record(entry.value) as c (device_id bigint, kind tex
 order by n`;
 
 /**
- * Writes which entries have appeared, gone or got another version. The first list of a device is no change. Without
+ * Writes which entries were added, removed or updated. The first list of a device is no change. Without
  * any change no statement runs.
  */
 export async function writeListChanges(

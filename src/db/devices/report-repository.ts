@@ -100,8 +100,8 @@ export function claimReports(
   return runPrepared<ClaimedReport>(trx, { text, bindings: [[...ids]] });
 }
 
-// The answers to the daily inventory are most of what a database would hold, and the facts in them are
-// stored by now.
+// The answers to the daily inventory would be most of the database, and their facts are already
+// stored in the inventory.
 const MARK = `
 update commands set needs_handling = false, reason = null,
   result = case when scheduled_sha256 is null or ?::boolean then result end

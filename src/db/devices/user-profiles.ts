@@ -31,7 +31,7 @@ from list l cross join jsonb_to_recordset(l.profiles)
   as p (payload_identifier text, payload_uuid text, is_managed boolean)
 where p.payload_identifier is not null`;
 
-/** Makes what is known of the users' profiles what they list. */
+/** Replaces the stored profiles of these users with those that they list. */
 export async function replaceUserProfiles(
   trx: Knex.Transaction,
   lists: readonly ListedUserProfiles[],

@@ -68,8 +68,8 @@ export function requestUserPushes(
   return request(trx, 'user', { ...options, ids: userIds });
 }
 
-// Begins with the pending commands without a push, which indexes alone answer, and looks up each of the
-// few recipients left: the planner takes them to be many, and would walk all devices.
+// Begins with the pending commands without a push, which index-only scans find, then looks up each of the
+// few recipients. Otherwise the planner overestimates them and scans all devices.
 const REQUEST_MISSING = forRecipients(
   'request_missing_pushes',
   ({ recipients, pushes, key, joinDevice, isEnrolled, isReached, ...command }) => `

@@ -10,7 +10,7 @@ export interface ClaimedPush {
   claimedAt: string;
 }
 
-/** How long a claim lasts: afterwards any process may claim the row of one that died. */
+/** Duration of a claim. After it, any process may claim a row whose process died. */
 export const CLAIM_MS = 30_000;
 
 /** Nothing here has to survive a crash: a row whose change is lost is due again. */

@@ -74,7 +74,7 @@ const RULES: Rule[] = [
   rule('(?:begin|commit|set|reset|select|comment)\\b', () => []),
 ];
 
-/** Also those in a part before the statement's own; `for update` and `do update` are none. */
+/** Changes of rows, also in a CTE; `for update` and `do update` are not changes. */
 const CHANGES = /\b(insert into|(?<!\b(?:for|do|key) )update|delete from) (?:only )?([\w."]+)/gi;
 const VERBS: Record<string, string> = {
   'insert into': 'adds rows',

@@ -173,8 +173,8 @@ function ageSql({ column, op, hours }: NodeOf<'age'>, depth: number): Sql {
 const MOST_OTHERS = 1_000;
 
 /**
- * Found by the indexes on `searchText`. The other table is searched first, into an array: with a subquery
- * beside it, the `or` would find nothing by an index.
+ * Uses the indexes on `searchText`. The other table is searched first, into an array: with a subquery
+ * in the `or`, PostgreSQL would not use an index.
  */
 function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, depth: number): Sql {
   const pattern = patternInside(value);

@@ -103,8 +103,8 @@ export type Relationship<S = unknown> = ToOne | ToMany<S>;
 /** Replaces the plain SQL of a resource. An error rolls the whole write back. */
 export interface ResourceOperations<S> {
   /**
-   * What `create` would refuse of the attributes, to report beside the faults of a document. A value
-   * that has a fault already is undefined.
+   * Faults of the attributes that `create` would refuse, to report with the faults of the document. A value
+   * that already has a fault is undefined.
    */
   faults?(attributes: WriteInput['attributes'], services: S): ErrorDetail[];
   create?(operation: CreateOperation<S>): Promise<WriteResult>;

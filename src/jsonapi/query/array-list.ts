@@ -7,7 +7,7 @@ export type ArrayQuery = Pick<ListQuery, 'filter' | 'sort' | 'page' | 'keyset'>;
 
 /**
  * One page of rows in memory, with the order and the filters of a list from the database. AppError 400
- * for a cursor whose row is gone.
+ * for a cursor whose row was deleted.
  */
 export function listArray(rows: Row[], query: ArrayQuery): ListResult {
   const ordered = [...rows].sort(orderBy(query.sort));

@@ -21,7 +21,7 @@ export interface Column {
   label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
-  /** What has an index in place of the column: texts as one, or the bytes whose digits it shows. */
+  /** What is indexed instead of the column: joined texts, or the bytes that it shows in hexadecimal. */
   foundBy?: { texts: readonly string[] } | { bytes: string } | undefined;
 }
 
