@@ -33,7 +33,7 @@ interface CommandContent {
   parameters: PlistDict;
 }
 
-/** What is stored of a command: bytes of its own, or a body that equal commands share. */
+/** The stored payload of a command: its own bytes, or a body that equal commands share. */
 export type StoredPayload =
   | { payload: Buffer; shared?: undefined }
   | { payload: null; shared: SharedPayload };

@@ -14,7 +14,7 @@ export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'
   strict: boolean;
   warnings: Finding[];
   variables: CheckedVariables;
-  /** Whether the file's PayloadScope is User. Without PayloadScope, the profile goes to the device, for all its users. */
+  /** Whether PayloadScope is User. Without PayloadScope, the profile is installed on the device, for all its users. */
   isForUser: boolean;
   record: ProfileRecord;
   /** Property lists: the profile without its payloads, and each of them. */
@@ -93,7 +93,7 @@ function payloadsOf(profile: PlistNodeDict): PlistNodeDict[] {
   return Array.isArray(content) ? content.filter((payload) => payload instanceof Map) : [];
 }
 
-/** The payloads have rows of their own; the empty array keeps their place among the keys. */
+/** The payloads are stored in separate rows; the empty array keeps their place among the keys. */
 function topLevelOf(profile: PlistNodeDict): Buffer {
   return buildPlistNodes(new Map([...profile, ['PayloadContent', []]]));
 }

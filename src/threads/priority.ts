@@ -14,7 +14,7 @@ export function yieldToOthers(pid: number): void {
 
 /**
  * Linux can divide the cores between sessions first (sched_autogroup): a priority then counts among the processes of one
- * session only. Each process of PostgreSQL is a session of its own, so the session is lowered as well; see sched(7).
+ * session only. Each process of PostgreSQL is a separate session, so the session is lowered as well; see sched(7).
  */
 function lowerSession(pid: number, priority: number): void {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -17,16 +17,16 @@ import { introduction, tagObjects } from './texts/texts.js';
 
 export interface ApiDocumentSources {
   registry: Registry;
-  /** Types of which there is one resource, served by routes of their own. */
+  /** Types with one resource, served by separate routes. */
   singletons: ResourceDefinition[];
-  /** Types that are in memory, with names for ids. */
+  /** Types whose resources are in memory, with names as ids. */
   catalogues: ResourceDefinition[];
   /** Routes that are not CRUD. */
   routes: ApiRoute[];
   musterVersion: string;
   /** Apple's request types, which commands accept. */
   requestTypes: string[];
-  /** In front of every path, without a slash at its end. */
+  /** Prefix of every path, without a trailing slash. */
   basePath: string;
 }
 

@@ -64,7 +64,7 @@ export interface ReportHandler {
   handle: HandleReports;
 }
 
-/** For reports that are rare, or that take statements of their own. */
+/** For reports that are rare, or that need separate statements. */
 export function oneByOne(
   handle: (report: Report, context: HandlerContext) => Promise<void>,
 ): HandleReports {

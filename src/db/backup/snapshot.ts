@@ -79,7 +79,7 @@ export class Snapshot {
   }
 
   /**
-   * On a connection of its own. AppError conflict if a migration runs meanwhile, or locks a table for
+   * Uses a separate connection. AppError conflict if a migration runs meanwhile, or locks a table for
    * longer than 10 seconds.
    */
   static async open(db: Database): Promise<Snapshot> {

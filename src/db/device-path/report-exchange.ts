@@ -13,7 +13,7 @@ export interface IncomingReport {
   fingerprint: Buffer;
   /** UDID or EnrollmentID of the message, in lower case. */
   deviceKey: string;
-  /** On the user channel: that user has a queue of its own. */
+  /** Set on the user channel: each user has a separate queue. */
   userKey?: string | undefined;
   status: ReportStatus;
   /** Null for Idle, and for a CommandUUID that is not a UUID, which Muster never sends. */

@@ -71,7 +71,7 @@ export interface Unchanged {
   idsOfLists: Map<number, number[]>;
 }
 
-/** Finds a stored row of its own for each of the rows that are not changed. */
+/** Finds a distinct stored row for each unchanged row. */
 export async function findUnchanged(
   trx: Knex.Transaction,
   table: ComparedTable,

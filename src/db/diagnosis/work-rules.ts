@@ -56,7 +56,7 @@ export const WORK_RULES: FindingRule[] = [
   {
     code: 'commands_failing',
     severity: 'attention',
-    // The last three answers for this type were errors. Items have a finding of their own.
+    // The last three answers for this type were errors. Items have a separate finding.
     joins: `cross join lateral (
       select f.request_type, f.ids[1] as id, f.failures, f.last_at, f.first_at, ${ERROR_TEXT} as error
       from (

@@ -108,7 +108,7 @@ where r.id = any($1::bigint[])`,
 );
 
 /**
- * Reads after the claim, in a statement of its own, which sees everything that was committed with the
+ * Reads after the claim, in a separate statement, which sees everything that was committed with the
  * requests covered by the claim.
  */
 export async function describePushes(

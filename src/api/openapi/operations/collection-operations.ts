@@ -38,7 +38,7 @@ function namesOf({ definition, view, parent }: Collection, registry: Registry) {
   };
 }
 
-/** The payloads of a profile are no `ProfilePayloads` where that is a type of its own. */
+/** Avoids names that collide with a type: the payloads of a profile are not `ProfilePayloads`. */
 function nameBelow({ definition, relationship }: Parent, what: string, registry: Registry) {
   const owner = singular(definition.type);
   return registry.has(`${owner}_${relationship}`)
