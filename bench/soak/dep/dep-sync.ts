@@ -12,7 +12,7 @@ export interface DepOptions {
   devices: number;
 }
 
-/** Limits for this number of devices; fewer devices get shorter limits, plus a constant for each sync. */
+/** Seconds that a sync of FULL devices may take: proportionally less for fewer devices, but not below FEW. */
 const FULL_SYNC_S = 180;
 const FULL = 100_000;
 const FEW = 20_000;

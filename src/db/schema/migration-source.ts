@@ -36,7 +36,7 @@ function withoutTimeouts(step: Step): Step {
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   readonly directory: string;
-  /** Milliseconds that each migration took which this source has applied, by name. */
+  /** Milliseconds that each migration applied by this source took, by name. */
   readonly durations = new Map<string, number>();
   readonly #report: MigrationReport;
   readonly #names: string[];

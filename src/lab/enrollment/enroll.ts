@@ -19,7 +19,7 @@ import type { EnrollingDevice, EnrollmentWay } from './enrollment-way.js';
 import type { KeyPool } from './key-pool.js';
 import { obtainOverTheAir } from './over-the-air.js';
 
-/** A user with a user channel. */
+/** The session of a user on the user channel. */
 export interface UserSession {
   user: SimulatedUser;
   /** UUIDs of commands answered NotNow. */

@@ -53,7 +53,7 @@ const profileDevices: ToMany<DepServices> = {
   operations: { add: assignProfile, remove: unassignProfile },
 };
 
-/** What Setup Assistant fetches on a DEP device. */
+/** DEP profiles, which a device fetches from Apple in Setup Assistant. */
 export const depProfiles = defineResource<DepServices>({
   type: 'dep_profiles',
   path: '/dep/profiles',
