@@ -20,7 +20,7 @@ const MINUTES = Number(process.env.BENCH_MINUTES ?? 60);
 const GB = Number(process.env.BENCH_GB ?? 0.3);
 const DEVICES = 500;
 const CONNECTIONS = 32;
-/** Of what the server can answer: where a delay is one of the server, not of a queue. */
+/** Share of the rate that the server can answer: low enough that delays are the server's, not a queue's. */
 const SHARE = 0.4;
 const SECONDS = 60;
 /** Minutes with a backup for each without. */

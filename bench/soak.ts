@@ -1,5 +1,5 @@
 // npm run soak -- [--devices 10000] [--jobs 10000] [--outage 60] [--inputs 100000] [--storm 2000]
-//   [--program 100000] [--held 1000] [--kills 10] [--full 30] [--seconds 10] [--fleet 500]
+//   [--dep 100000] [--held 1000] [--kills 10] [--full 30] [--seconds 10] [--fleet 500]
 //   [--pgbouncer] [--only TEXT] [--json FILE]
 // --pgbouncer puts Debian's PgBouncer in transaction mode between the processes and the database.
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
     outage: { type: 'string', default: '60' },
     inputs: { type: 'string', default: '100000' },
     storm: { type: 'string', default: '2000' },
-    program: { type: 'string', default: '100000' },
+    dep: { type: 'string', default: '100000' },
     kills: { type: 'string', default: '10' },
     full: { type: 'string', default: '30' },
     seconds: { type: 'string', default: '10' },
@@ -73,7 +73,7 @@ async function runAll(world: World): Promise<ScenarioResult[]> {
   return results;
 }
 
-/** The database server of one scenario, behind PgBouncer where that was asked for. */
+/** The database server of one scenario, behind PgBouncer with --pgbouncer. */
 async function openSoakServer(): Promise<BenchServer> {
   const server = await openBenchServer();
   if (!options.pgbouncer) return server;
@@ -102,7 +102,7 @@ async function inWorld(): Promise<ScenarioResult[]> {
 }
 
 const STORM = 'enroll-storm';
-/** Generating so many keys takes half a minute; further devices share them. */
+/** Keys to generate, which takes half a minute; further devices share them. */
 const STORM_KEYS = 500;
 const STORMS: readonly (readonly StormWay[])[] = [['profile'], ['profile', 'ota', 'ade']];
 
@@ -123,7 +123,7 @@ async function runStorms(): Promise<ScenarioResult[]> {
   }
 }
 
-const DEP = 'program';
+const DEP = 'dep';
 const LARGE_BODIES = 'large-bodies';
 
 async function runDep(): Promise<ScenarioResult> {
@@ -131,7 +131,7 @@ async function runDep(): Promise<ScenarioResult> {
   try {
     process.stderr.write(`${DEP} …\n`);
     const databaseUrl = await server.newDatabase(DEP);
-    return await depSync({ databaseUrl, devices: Number(options.program) });
+    return await depSync({ databaseUrl, devices: Number(options.dep) });
   } finally {
     await server.stop();
   }

@@ -92,7 +92,7 @@ class Writers {
   }
 }
 
-/** Of all migrations, those up to `last`. */
+/** A directory with the migrations up to `last`. */
 function directoryUpTo(parent: string, last: string): string {
   const directory = mkdtempSync(join(parent, 'migrations-'));
   const names = new DirectoryMigrationSource(MIGRATIONS_DIRECTORY).names();

@@ -1,6 +1,6 @@
 // npm run bench:workers. Idle polls and commands a second with one process and with WORKERS=2 over the same
-// database, in turns, and how many cores Muster, PostgreSQL and the load took meanwhile: what is more cannot come from
-// more processes once they are all taken. BENCH_WORKERS changes the number, BENCH_ROUNDS the rounds, BENCH_SECONDS
+// database, in turns, and how many cores Muster, PostgreSQL and the load took meanwhile: more processes cannot add
+// throughput once all cores are busy. BENCH_WORKERS changes the number, BENCH_ROUNDS the rounds, BENCH_SECONDS
 // and BENCH_CONNECTIONS the load.
 
 import { availableParallelism } from 'node:os';

@@ -140,10 +140,10 @@ export function unavailable(message: string, cause?: unknown): AppError {
 
 const FEW_NAMES = 15;
 const NEAREST_NAMES = 5;
-/** Longer ones come from no typing error, and to compare them takes time. */
+/** Longer names are not compared: they are no typing errors, and comparing takes time. */
 const LONGEST_NAME = 40;
 
-/** For the message about an unknown name: all the known ones, or the nearest of many. */
+/** Names for the message about an unknown one: all known names, or the most similar of many. */
 export function knownNames(unknown: string, names: readonly string[]): string {
   if (names.length === 0) return 'there are none';
   if (names.length <= FEW_NAMES) return `known: ${names.join(', ')}`;
@@ -152,7 +152,7 @@ export function knownNames(unknown: string, names: readonly string[]): string {
   return `the nearest of ${names.length} known ones: ${nearest.join(', ')} (${all})`;
 }
 
-/** All of them, the ones that differ least first. */
+/** All names, the most similar first. */
 export function nearestNames(unknown: string, names: readonly string[]): string[] {
   const wanted = unknown.slice(0, LONGEST_NAME).toLowerCase();
   const rated = names.map((name) => ({ name, distance: distanceOf(wanted, name.toLowerCase()) }));

@@ -29,7 +29,7 @@ export interface CaseResult {
   refused?: number;
   measured?: Measured;
   floor?: Measured | undefined;
-  /** Of the last answer. */
+  /** Size of the last answer. */
   bytes?: number;
   /** The longest that the server's event loop was held meanwhile. */
   loopHeldMs?: number;
@@ -37,7 +37,7 @@ export interface CaseResult {
 
 export interface Budget {
   seconds: number;
-  /** At least so many calls, however slow. */
+  /** Minimum number of calls, even if they are slow. */
   calls: number;
 }
 

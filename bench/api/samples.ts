@@ -53,7 +53,7 @@ interface Page {
 
 const WALK = '/devices?page[size]=1000&fields[devices]=udid&sort=device_name&page[after]=';
 
-/** The path of 100 devices far into the list by name, found by following `next` so many times. */
+/** The path of a page of 100 devices far into the list by name, found by following `next`. */
 export async function deepCursorPath(api: ApiClient, pages: number): Promise<string | undefined> {
   let path = WALK;
   for (let n = 0; n < pages; n += 1) {

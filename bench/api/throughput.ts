@@ -7,9 +7,9 @@ import type { Samples } from './samples.js';
 
 export interface ThroughputOptions {
   port: number;
-  /** Of the server. */
+  /** Process id of the server. */
   pid: number;
-  /** Of PostgreSQL; undefined where it runs elsewhere. */
+  /** Process id of PostgreSQL; undefined if it runs elsewhere. */
   databasePid: number | undefined;
   token: string;
   connections: number;
@@ -17,7 +17,7 @@ export interface ThroughputOptions {
 }
 
 export interface Throughput extends Measured {
-  /** Of the server; on a busy machine it is more reliable than the rate. */
+  /** CPU time of the server; on a busy machine it is more reliable than the rate. */
   cpuMsPerRequest: number;
   /** The same of PostgreSQL, with what it does in the background. */
   databaseMsPerRequest: number;

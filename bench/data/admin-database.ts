@@ -12,7 +12,7 @@ export interface AdminDatabase {
   /** A plain connection, without the settings of the device path. */
   client: pg.Client;
   url: string;
-  /** Of the postmaster; undefined where it runs elsewhere. */
+  /** Process id of the postmaster; undefined if it runs elsewhere. */
   pid: number | undefined;
   directory: string;
   sizes: Sizes;

@@ -25,7 +25,7 @@ async function sizeOf({ pool }: Database): Promise<number> {
   return Number(rows[0].size);
 }
 
-/** Fills a migrated database up to so many gigabytes; returns its bytes. */
+/** Fills a migrated database up to this many gigabytes; returns its size in bytes. */
 export async function fillToGigabytes(db: Database, gigabytes: number): Promise<number> {
   await db.pool.query(DEVICES);
   for (let size = 0; size < gigabytes * 1e9; size = await sizeOf(db)) {

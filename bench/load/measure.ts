@@ -57,7 +57,7 @@ export async function runLanes(
   return recorder.result();
 }
 
-/** Of many times; in the unit of the times. */
+/** Quantiles in the unit of the measured times. */
 export interface Quantiles {
   count: number;
   p50: number;

@@ -13,7 +13,7 @@ export interface Usage {
   peakMegabytes: number;
 }
 
-/** Of one process, from /proc; undefined where there is none. */
+/** Usage of one process, from /proc; undefined if the process does not exist. */
 export function usageOf(pid: number): Usage | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -26,7 +26,7 @@ export interface ServerProcessOptions {
   /** Settings of the server beside the benchmark's own. */
   settings?: Record<string, string>;
   watchLoop?: boolean;
-  /** Of node, such as --cpu-prof. */
+  /** Arguments of node, such as --cpu-prof. */
   nodeArguments?: string[];
 }
 
@@ -56,7 +56,7 @@ process.on('message', () => {
 });
 process.channel.unref();`;
 
-/** Of `npm start`. */
+/** Arguments that `npm start` passes. */
 const AS_STARTED = ['--enable-source-maps', '--v8-pool-size=1'];
 
 /** The built server as `npm start` runs it, quiet, on a free port. */

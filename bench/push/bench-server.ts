@@ -6,7 +6,7 @@ import { openServer } from '../load/database.js';
 /** A PostgreSQL with room for several databases; BENCH_DATABASE_URL names another one. */
 export interface BenchServer {
   directory: string;
-  /** Of the database that every server has. */
+  /** URL of the database that every server has. */
   url: string;
   /** Process id of the postmaster; 0 when it runs elsewhere. */
   pid: number;

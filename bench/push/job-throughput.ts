@@ -15,7 +15,7 @@ export interface JobThroughput {
   addedSingly: number;
   /** A thousand jobs in each transaction. */
   addedTogether: number;
-  /** Of jobs that were waiting, by one process. */
+  /** Rate of one process with jobs that were waiting. */
   runPerSecond: number;
   /** Milliseconds from `add` in an open transaction to the run, one job at a time. */
   latency: Quantiles;

@@ -19,7 +19,7 @@ export interface Tally {
   pushedDevices: number;
 }
 
-/** Of so many pushes; `process.hrtime` in milliseconds, which is one clock for all processes. */
+/** Arrival of the first and the last watched push, in milliseconds of `process.hrtime`, which all processes share. */
 export interface Watched {
   firstAt: number;
   lastAt: number;
@@ -29,7 +29,7 @@ export interface StandInCalls {
   target(): PushTarget;
   tally(): Tally;
   reset(): void;
-  /** Resolves when so many pushes more were accepted. */
+  /** Resolves when this many further pushes were accepted. */
   watch(pushes: number): Promise<Watched>;
   /** 0: as fast as it can. */
   delayAnswers(ms: number): void;

@@ -10,7 +10,7 @@ import { auditSource, deviceRecords, groupMemberSource, groupSource } from './fl
 const COMMANDS_PER_DEVICE = 10;
 const APPLICATIONS_PER_DEVICE = 5;
 const TAGS_PER_DEVICE = 3;
-/** A device has so many tags or groups to choose from, whatever the size of the fleet. */
+/** Number of tags, and of groups, independent of the size of the fleet. */
 const TAGS = 500;
 const GROUPS = 100;
 

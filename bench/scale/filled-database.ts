@@ -11,7 +11,7 @@ import { fillFleet } from './fill.js';
 
 export interface FilledDatabase {
   devices: number;
-  /** Of the CA that the database trusts; undefined where its directory does not have it. */
+  /** Seed with the CA that the database trusts; undefined if its directory does not have the CA. */
   seed: FleetSeed | undefined;
 }
 

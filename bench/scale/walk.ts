@@ -21,7 +21,7 @@ export interface Walked {
 
 export interface WalkOptions {
   calls: number;
-  /** A case ends after so many milliseconds, whatever is left of its calls. */
+  /** A case ends after this many milliseconds, even with calls left. */
   budgetMs: number;
 }
 

@@ -64,7 +64,7 @@ interface JobCounts {
   /** Jobs that ran, however often. */
   done: number;
   runs: number;
-  /** Of transactions that were rolled back. */
+  /** Jobs that ran although their transaction was rolled back. */
   phantoms: number;
   /** Still in the queue. */
   left: number;

@@ -18,7 +18,7 @@ const LARGEST = 8 * 1024 * 1024 - 64 * 1024;
 const HONEST_DEVICES = 40;
 const HONEST_CONNECTIONS = 4;
 const ATTACKING_CONNECTIONS = 2;
-/** Of the main thread's time between two turns of its event loop. */
+/** Longest time between two turns of the main thread's event loop. */
 const MOST_HELD_MS = 50;
 
 /** Two connections of one device send bodies of one kind without a pause. */

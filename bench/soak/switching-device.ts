@@ -39,7 +39,7 @@ export class SwitchingDevice {
     await this.send(signedRequest(this.device, tokenUpdate(this.udid)));
   }
 
-  /** Polls and answers until so many commands are answered. */
+  /** Polls and answers until this many commands are answered. */
   async answerAll(count: number): Promise<void> {
     while (this.answered < count) {
       let reply = await this.send(this.idle);

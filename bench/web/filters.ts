@@ -5,7 +5,7 @@ import { type Console, openPage, signedIn } from './browser.js';
 interface Choice {
   attribute: string;
   comparison?: string;
-  /** Of a list of values, or to be typed. */
+  /** Value to choose from a list; `typed`: a value to type. */
   chosen?: string;
   typed?: string;
 }
@@ -33,7 +33,7 @@ const SEARCH = 'greta';
 /** The search asks once typing has paused for so long; no part of what is measured. */
 const PAUSE_MS = 200;
 
-/** Every kind of filter that the dialog offers, and the search; once in each of so many new browsers. */
+/** Every kind of filter that the dialog offers, and the search, once in each new browser. */
 export async function measureFilters(
   console: Console,
   api: ApiClient,

@@ -119,7 +119,7 @@
       globalThis.bench.scrolling = new Scrolling();
       void globalThis.bench.scrolling.run();
     },
-    /** As when somebody drags the scroll bar: another place in each frame. */
+    /** Like dragging the scroll bar: another place in each frame. */
     startJumping() {
       globalThis.bench.scrolling = new Scrolling();
       let seed = 1;

@@ -22,7 +22,7 @@ interface Options {
 export interface Polls {
   /** Polls a second, as fast as the server answers them. */
   perSecond: { alone: number; beside: number };
-  /** Of polls at a fixed rate below that, in milliseconds; one of each round. */
+  /** Polls a second at a fixed rate below that; p99 in milliseconds, one value for each round. */
   rate: number;
   p99: { alone: number[]; beside: number[] };
   failures: number;
@@ -31,7 +31,7 @@ export interface Polls {
 
 const DEVICES = 1_000;
 const CONNECTIONS = 32;
-/** Of what the server can answer: where a delay is one of the server, not of a queue. */
+/** Share of the rate that the server can answer: low enough that delays are the server's, not a queue's. */
 const SHARE = 0.4;
 
 export async function measurePolls(bench: PollBench, options: Options): Promise<Polls> {

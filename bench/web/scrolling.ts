@@ -33,10 +33,10 @@ export interface Scrolls {
 
 const LIMIT_MS = 60_000;
 const JUMPS_MS = 4_000;
-/** Of one turn of a wheel. */
+/** Pixels of one turn of the wheel. */
 const TURN = 1_200;
 
-/** Turns the wheel until so many rows have passed, then jumps about in them. */
+/** Turns the wheel for `rows` rows, then jumps to random places in them. */
 export async function measureScrolling(console: Console, rows: number): Promise<Scrolls> {
   const page = await openPage(console, '/devices', await signedIn(console));
   try {

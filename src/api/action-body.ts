@@ -7,7 +7,7 @@ import { type CheckedBody, checkBody } from './request-parts.js';
 /** The body of an action: attributes, alone or in a JSON:API document. */
 export interface ActionBody<T> {
   attributes: z.ZodType<T>;
-  /** Of the document, whose `type` is then checked; without it any document is read. */
+  /** Required `type` of the document; without it, the type is not checked. */
   type?: string;
   /** The request must have a body. */
   isRequired?: boolean;
@@ -145,7 +145,7 @@ export function toSchema(schema: z.ZodType): Schema {
     unrepresentable: 'any',
     override: ({ jsonSchema }) => {
       delete jsonSchema.propertyNames;
-      // The format says it in less.
+      // The pattern of a date-time repeats its format.
       if (jsonSchema.format === 'date-time') delete jsonSchema.pattern;
       if (typeof jsonSchema.ref === 'string') {
         const $ref = `#/components/schemas/${jsonSchema.ref}`;

@@ -6,7 +6,7 @@ import type { Schema } from './api-route.js';
 /** A document that shows no stored resource, but what an action or a read found. */
 export interface OwnDocument {
   type: string;
-  /** Of each attribute: its type and what it means. */
+  /** Type and description of each attribute. */
   attributes: z.ZodType;
   /** The one id there is; others show an id of their path. */
   onlyId?: number;
@@ -14,7 +14,7 @@ export interface OwnDocument {
 
 /** A document without resources. */
 export interface MetaDocument {
-  /** Of each member of `meta`: its type and what it means. */
+  /** Type and description of each member of `meta`. */
   meta: z.ZodType;
 }
 

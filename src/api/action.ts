@@ -39,11 +39,11 @@ import { jsonBody, pathId, refuseOthers, requiredJsonBody } from './request-part
 export interface ActionRequest<Body, Flag extends string> {
   /** The `{id}` of the path; 0 where the path has none. */
   id: number;
-  /** Another id of the path. AppError 404 naming `type` when it is none. */
+  /** Another id of the path. AppError 404 naming `type` if it is not an id. */
   pathId(name: string, type: string): number;
   body: Body;
   flags: Record<Flag, boolean>;
-  /** Of an action that `confirms`: the number of devices that the client has confirmed. */
+  /** Number of devices that the client has confirmed, for an action that `confirms`. */
   confirm: number | undefined;
   context: RequestContext;
 }
@@ -53,13 +53,13 @@ type Shows = string | { listOf: string } | OwnDocument | MetaDocument;
 
 /** What the rule of an action has done: for the audit trail, and for the answer. */
 export interface ActionResult {
-  /** Of the audit event, if it is not the `{id}` of the path. */
+  /** Target id of the audit event, if it is not the `{id}` of the path. */
   targetId?: number | null;
   /** For the audit trail; read from the answer where it names what the answer shows. */
   details?: Record<string, unknown> | ((document: Document) => Record<string, unknown>);
-  /** Of the resources to show, if it is not the `{id}` of the path; several make a list. */
+  /** Ids of the resources to show, if it is not the `{id}` of the path; an array makes a list. */
   ids?: number | number[];
-  /** Of a document of the action's own. */
+  /** Attributes of the action's own document. */
   attributes?: Record<string, unknown>;
   meta?: Record<string, unknown>;
   location?: string;
@@ -100,7 +100,7 @@ export interface Action<Body, Flag extends string, Prepared> {
   };
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors?: number[];
-  /** `refusals`: who was refused it is in the audit trail too; codes name further refusals. */
+  /** `refusals`: refused calls are audited too; its codes name further refusals to audit. */
   audit: { action: string; targetType: string; refusals?: readonly ErrorCode[] };
   /** False: the answer is not stored, so a repeated Idempotency-Key runs the action again. */
   storesAnswer?: false;
@@ -116,7 +116,7 @@ export interface Action<Body, Flag extends string, Prepared> {
 const ERRORS = [400, 404, 409, 413, 415, 422];
 
 /**
- * A write of the API that is no CRUD, as one declaration: checks of parameters and body, role,
+ * Declares a write that is not CRUD in one place: checks of parameters and body, role,
  * transaction, audit event, idempotency, answer and its OpenAPI operation follow from it.
  */
 export function action<Body = unknown, Flag extends string = never, Prepared = undefined>(

@@ -40,7 +40,7 @@ export function fileAnswer(description: string, ...mediaTypes: string[]): ApiAns
   return { status: 200, description, content };
 }
 
-/** One operation that is no CRUD: how it is served and how the API document describes it. */
+/** An operation that is not CRUD: its handlers and its description in the API document. */
 export interface ApiOperation {
   /** Stable: client generators name their functions by it. */
   operationId: string;
@@ -70,7 +70,7 @@ export interface ApiRoute {
   /** Below this in place of /api/v1. */
   base?: string;
   path: string;
-  /** Of the parameters in the path that are no ids. */
+  /** Schemas of path parameters that are not ids. */
   pathSchemas?: Record<string, Schema>;
   methods: Partial<Record<ApiMethod, ApiOperation>>;
   /** The resource of this path lists itself there. */

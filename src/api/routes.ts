@@ -89,7 +89,7 @@ export type AdminRouteDeps = CommandTypeDeps &
   RolloutActionDeps &
   SessionRouteDeps &
   TokenRouteDeps &
-  Pick<DocsDeps, 'version' | 'requestTypes'>;
+  Pick<DocsDeps, 'musterVersion' | 'requestTypes'>;
 
 /** Types of which there is one resource each. */
 export const SINGLETONS = [
@@ -101,9 +101,9 @@ export const SINGLETONS = [
 /** Types whose resources are in memory. */
 export const CATALOGUES = [commandTypesOfDevice] as ResourceDefinition[];
 
-/** All of /api/v1 that is no CRUD: what is mounted, and what the API document describes. */
+/** Routes of /api/v1 that are not CRUD, mounted and described in the API document. */
 export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
-  const { api, version, requestTypes } = deps;
+  const { api, musterVersion, requestTypes } = deps;
   const { registry, basePath } = api;
   const routes = [
     ...deviceActionRoutes(deps),
@@ -144,6 +144,6 @@ export function adminRoutes(deps: AdminRouteDeps): ApiRoute[] {
   const me = meRoutes(deps, others);
   const all = [...others, ...me];
   const described = { registry, singletons: SINGLETONS, catalogues: CATALOGUES, routes: all };
-  const docs = { ...described, basePath, version, requestTypes };
+  const docs = { ...described, basePath, musterVersion, requestTypes };
   return [...routes, ...me, ...docsRoutes(docs)];
 }

@@ -8,9 +8,9 @@ import type { Transaction } from '../db/connection/unit-of-work.js';
 import { AppError } from '../errors.js';
 
 export interface BrakeLimits {
-  /** Of devices that gain an item, or another version of one. */
+  /** Confirmation is required above this number of devices that gain an item, or another version of one. */
   confirmAbove: number;
-  /** Of devices that lose one, if they are also more than a tenth of those that have it. */
+  /** The same for devices that lose an item, if they are also more than a tenth of those that have it. */
   confirmRemovals: number;
 }
 

@@ -37,10 +37,10 @@ export interface OneOffSlice extends Omit<OneOffPlan, 'assigned'> {
   batch: OneOffBatch;
 }
 
-/** So many ids are written out in a message. */
+/** Maximum of ids in a message. */
 const MOST_NAMED = 20;
 
-/** Installs and removes a profile on single devices, once: nobody sees to it that it stays so. */
+/** Installs and removes a profile on single devices, once: later changes are not repaired. */
 export class OneOffProfiles {
   readonly #deps: OneOffProfileDeps;
 
@@ -66,7 +66,7 @@ export class OneOffProfiles {
   }
 
   /**
-   * Queues RemoveProfile in the same way. 409 `still_assigned` naming the devices that an assignment gives
+   * Queues RemoveProfile in the same way. 409 `still_assigned` naming the devices that have an assignment of
    * the profile: it would come back. 422 for a profile that enrolls.
    */
   async remove(trx: Transaction, scope: OneOffScope): Promise<OneOffCommand[]> {
@@ -147,13 +147,13 @@ export class OneOffProfiles {
   }
 }
 
-/** What decides about the devices of a batch, and those that an assignment gives the profile. */
+/** SQL that decides which devices of a batch are eligible, and the devices that have an assignment of the profile. */
 export interface OneOffFacts {
   further: Sql;
   assigned: number[];
 }
 
-/** `deviceIds` is called only where an assignment may give devices the profile that a batch removes. AppError 404. */
+/** Calls `deviceIds` only if the batch removes a profile that assignments may install. AppError 404. */
 export async function oneOffFacts(
   trx: Transaction,
   { profileId, verb }: Pick<OneOffPlan, 'profileId' | 'verb'>,

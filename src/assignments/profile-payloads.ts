@@ -19,7 +19,7 @@ export interface ProfilePayloadDeps {
   sign: (profile: Buffer) => Buffer;
 }
 
-/** A certificate of the server that has changed signs what is built from then on. */
+/** After this time, a payload is built again, so that it is signed with the current server certificate. */
 const KEPT_MS = 60 * 60_000;
 
 /** The payloads of InstallProfile: each version of a profile is built and stored once for all devices. */
@@ -61,7 +61,7 @@ export class ProfilePayloads {
   }
 
   /**
-   * A signed upload goes out as it came, with the PayloadUUID that its signer gave it. One with variables
+   * A signed upload is sent unchanged, with the PayloadUUID that its signer chose. A profile with variables
    * is rendered and signed when a device fetches it.
    */
   async #file(trx: Transaction, version: VersionToBuild): Promise<Buffer> {

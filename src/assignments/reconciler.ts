@@ -5,6 +5,7 @@ import { readReconcilerState } from '../db/assignments/item-repository.js';
 import {
   advanceItemMark,
   claimItemMark,
+  claimMarks,
   devicesOfItem,
   dropIdleMarks,
   hasMarks,
@@ -14,7 +15,6 @@ import {
   markDevices,
   markDue,
   readMarks,
-  takeMarks,
 } from '../db/assignments/marks.js';
 import {
   devicesToList,
@@ -89,11 +89,11 @@ export class Reconciler {
     await this.#repeater.stop();
   }
 
-  /** Takes marks until none is left that this process can take. */
+  /** Claims marks until none is left that this process can claim. */
   async run(): Promise<void> {
     while (!this.#isStopping && (await hasMarks(this.#deps.db.knex))) {
-      const taken = (await this.#deviceSlice()) + (await this.#itemSlice());
-      if (taken === 0) return;
+      const claimed = (await this.#deviceSlice()) + (await this.#itemSlice());
+      if (claimed === 0) return;
       await nextTurn();
     }
   }
@@ -159,7 +159,7 @@ export class Reconciler {
     await this.run();
   }
 
-  /** Returns how many marks it took. */
+  /** Returns how many marks it claimed. */
   #deviceSlice(): Promise<number> {
     return inTransaction(this.#deps.db, async (trx) => {
       const dropped = await dropIdleMarks(trx, SLICE);
@@ -169,10 +169,10 @@ export class Reconciler {
       const devices = [...new Set(marks.map(({ device_id }) => device_id))];
       const locked = await lockDevices(trx, devices);
       const ids = marks.map(({ id }) => id);
-      const { taken, left } = await takeMarks(trx, { marks: ids, devices: locked });
+      const { claimed, left } = await claimMarks(trx, { marks: ids, devices: locked });
       if (left.length > 0 || (await haveLeft(trx, locked))) await lockLosses(trx);
       if (locked.length > 0) await this.reconcile(trx, { deviceIds: locked, left });
-      return taken;
+      return claimed;
     });
   }
 

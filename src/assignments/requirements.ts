@@ -8,14 +8,14 @@ import { validationError } from '../errors.js';
 
 /** Which items an assignment waits for. */
 export class Requirements {
-  /** To be called before requirements are added. */
+  /** Call this before adding requirements. */
   begin(trx: Transaction): Promise<void> {
     return lockRequirements(trx);
   }
 
   /**
-   * AppError 422 when the profiles, which were just added, require the assignment's own: no device could
-   * begin with either. `at`: JSON pointer of what names them.
+   * AppError 422 if the profiles, which were just added, require the assignment's own profile: no device could
+   * install either. `at`: JSON pointer to the member that names them.
    */
   async check(trx: Transaction, { at, ...items }: RequiredItems & { at: string }): Promise<void> {
     const back = await requirementsLeadingBack(trx, items);

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { MicroBatcher } from '../db/connection/micro-batcher.js';
 import { toAppError } from '../db/connection/sqlstate.js';
 
-/** How long what another process revokes may still work while the change feed is down. */
+/** While the change feed is down, a token that another process revokes may work for this long. */
 const KNOWN_MS = 1_000;
-/** An unknown hash stays unknown: nobody can send a secret before it is created. */
+/** An unknown hash may be cached for longer: no client sends a secret before it is created. */
 const UNKNOWN_MS = 10_000;
 const MOST_KNOWN = 1_000;
 const MOST_UNKNOWN = 10_000;

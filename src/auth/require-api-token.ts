@@ -9,7 +9,7 @@ import type { TokenAttempts } from './token-attempts.js';
 
 export interface ApiTokenOptions {
   tokens: Pick<TokenAttempts, 'actorOf'>;
-  /** Of browsers that have signed in. */
+  /** Sessions of browsers that have signed in. */
   sessions?: { cookie: SessionCookie; sessions: Pick<Sessions, 'verify'> } | undefined;
 }
 

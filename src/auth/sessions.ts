@@ -35,7 +35,7 @@ export interface SessionsDeps {
 
 /** The browser that signs in. */
 export interface SignIn {
-  /** Of the token that signs in. */
+  /** Owner of the token that signs in. */
   actor: Actor;
   userAgent: string | null;
   ipAddress: string | null;

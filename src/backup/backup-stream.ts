@@ -12,9 +12,9 @@ import type { About, Manifest, TableTotals } from './manifest.js';
 export interface BackupProgress {
   tablesDone: number;
   tablesTotal: number;
-  /** Of the tables done. */
+  /** Rows of the tables that are done. */
   rows: number;
-  /** Of the rows so far, before they are compressed. */
+  /** Bytes of the rows so far, before compression. */
   bytes: number;
 }
 

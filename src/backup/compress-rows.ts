@@ -4,11 +4,11 @@ import { constants, createGzip, type Gzip, gzipSync } from 'node:zlib';
 /** How many bytes of a table decide how it is compressed. */
 const SAMPLE_BYTES = 128 * 1024;
 const FASTEST = { level: 1, chunkSize: 64 * 1024 };
-/** Characters without repetitions shrink by their few kinds alone, five times as fast. */
+/** Huffman coding alone is five times as fast, and compresses text without repetitions. */
 const NO_SEARCH = { ...FASTEST, strategy: constants.Z_HUFFMAN_ONLY };
-/** Most bytes of a large database are sealed, which nothing makes smaller. */
+/** Most bytes of a large database are encrypted and cannot be compressed. */
 const STORED = { ...FASTEST, level: 0 };
-/** By how much each has to make the sample smaller than what is faster. */
+/** A slower method must shrink the sample to this ratio of what the faster one achieves. */
 const MAX_RATIO = 0.85;
 
 /** The rows of a table, compressed as suits the first of them. */

@@ -24,15 +24,15 @@ const ABOUT = z.object({
 const TABLE = z.object({
   name: z.string().min(1).max(200),
   columns: z.array(z.string().min(1).max(200)).min(1).max(2000),
-  /** Of COPY; in files of format 1 it is missing, and always text. */
+  /** Format of COPY; files of format 1 lack it and are always text. */
   row_format: z.enum(['text', 'binary']).default('text'),
 });
 
 const TOTALS = z.object({
   rows: z.int().min(0),
-  /** Of the rows as COPY gives them. */
+  /** Size of the rows as COPY writes them. */
   bytes: z.int().min(0),
-  /** Of the same, hexadecimal. */
+  /** SHA-256 of the same bytes, hexadecimal. */
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 

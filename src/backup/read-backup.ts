@@ -32,7 +32,7 @@ export interface OpenBackup {
 
 export interface ReadProgress {
   table: string;
-  /** Of the file, so far. */
+  /** Bytes of the file that have been read. */
   bytesRead: number;
   size: number;
 }
@@ -191,7 +191,7 @@ async function* compressedRows(
   }
 }
 
-/** Of rows at a time: each costs a turn of the event loop. */
+/** Bytes of rows at a time: each piece costs a turn of the event loop. */
 const ROWS_BYTES = 64 * 1024;
 
 const ZLIB_CODES = ['Z_DATA_ERROR', 'Z_BUF_ERROR', 'ERR_STREAM_PREMATURE_CLOSE'];

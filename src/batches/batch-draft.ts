@@ -69,11 +69,11 @@ export function readBatchCommand(
 export interface OrderedCommand {
   requestType: string;
   parameters: JsonObject;
-  /** Of InstallProfile and RemoveProfile with a stored profile, which have no parameters. */
+  /** Stored profile that InstallProfile or RemoveProfile names instead of parameters. */
   profileId: number | null;
 }
 
-/** Of a batch that was ordered without parameters: its profile has been deleted since. */
+/** Whether the batch names a stored profile that has been deleted since: it has no parameters either. */
 export function isOfDeletedProfile({
   requestType,
   parameters,
@@ -152,7 +152,7 @@ interface Spread {
   spread: number;
 }
 
-/** Of a spread that lasts longer than its commands: some would never be sent. */
+/** A spread that lasts longer than its commands is a fault: some would never be sent. */
 export function spreadFaults({ after, expiresAt, spread }: Spread): ErrorDetail[] {
   if (expiresAt === null || spread <= longestSpread({ after, expiresAt })) return [];
   const detail =

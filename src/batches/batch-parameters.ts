@@ -21,7 +21,7 @@ export function sealParameters(
   return hasSecrets(parameters) ? box.seal(json, labelOf(uuid)) : json;
 }
 
-/** As they were given. */
+/** The stored parameters, as the client sent them. */
 export function openParameters(box: SecretBox, { uuid, parameters }: StoredParameters): JsonObject {
   const json = SecretBox.isSealed(parameters) ? box.open(parameters, labelOf(uuid)) : parameters;
   return JSON.parse(json.toString('utf8')) as JsonObject;

@@ -7,7 +7,7 @@ const EXAMPLES = 10;
 /** Devices with the same outcome. */
 interface OutcomeGroup {
   ids: readonly number[];
-  /** Of all of them, where `ids` has only the first. */
+  /** Number of all of them, if `ids` has only the first. */
   count?: number | undefined;
   refusal?: string | undefined;
   leftOut?: readonly string[] | undefined;

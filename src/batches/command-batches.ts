@@ -40,7 +40,7 @@ import {
 import { openParameters, type StoredParameters, sealParameters } from './batch-parameters.js';
 import { BatchTotals, noneEligible } from './batch-totals.js';
 
-/** What a request says of a batch. */
+/** A batch as a request describes it. */
 export interface BatchInput extends OrderedCommand {
   name: string | null;
   priority: number | null;
@@ -51,7 +51,7 @@ export interface BatchInput extends OrderedCommand {
   spread: number;
 }
 
-/** Whom it is for, and the filter as it was given. */
+/** The targets of a batch, and the filter of the request. */
 export interface BatchScope {
   selection: TargetSelection | FailedOf;
   filter: unknown[] | null;

@@ -1,13 +1,13 @@
 import type { PoolSizes } from '../db/connection/database.js';
 
-/** Of the primary, which has the jobs. */
+/** Connections of the primary, which runs the jobs. */
 export const PRIMARY_CONNECTIONS: PoolSizes = { device: 2, admin: 4, list: 1, background: 6 };
 
-/** For devices, for writes of the API and for its lists: of all workers together, if that is 2 or more for each. */
+/** Connections that the workers share for devices, API writes and API lists; each gets at least LEAST. */
 const OF_ALL = { device: 10, admin: 6, list: 4 };
 const LEAST = 2;
 
-/** The connections of each of so many workers. Together with the primary they have about those of one process alone. */
+/** Connections of each worker. Workers and primary together have about as many as a single process. */
 export function connectionsOfWorker(workers: number): PoolSizes {
   const share = (all: number) => Math.max(LEAST, Math.floor(all / workers));
   const { device, admin, list } = OF_ALL;

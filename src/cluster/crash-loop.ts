@@ -1,4 +1,4 @@
-/** So many ends within the window are no accident any more. */
+/** Exits within the window that count as a crash loop. */
 const MOST_ENDS = 5;
 const WINDOW_MS = 30_000;
 

@@ -30,7 +30,7 @@ const FROM_WORKER = z.discriminatedUnion('kind', [
     port: z.int(),
     family: z.string(),
   }),
-  /** It can not serve, and ends. */
+  /** The worker cannot serve, and exits. */
   z.object({ kind: z.literal('failed'), message: z.string() }),
   FAILURE,
   METRICS,
@@ -57,12 +57,12 @@ export type Failure = z.infer<typeof FAILURE>;
 /** The metrics of one process, as prom-client writes them. */
 export type MetricsPart = z.infer<typeof METRICS>['parts'][number];
 
-/** undefined: no message of ours. Node.js sends its own over the same channel. */
+/** undefined: not a message of Muster. Node.js sends its own messages over the same channel. */
 export function readFromWorker(message: unknown): FromWorker | undefined {
   return FROM_WORKER.safeParse(message).data;
 }
 
-/** undefined: no message of ours. */
+/** undefined: not a message of Muster. */
 export function readFromPrimary(message: unknown): FromPrimary | undefined {
   return FROM_PRIMARY.safeParse(message).data;
 }

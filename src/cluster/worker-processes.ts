@@ -21,7 +21,7 @@ interface Member {
   number: number;
   worker: Worker;
   isServing: boolean;
-  /** Why it says it ends. */
+  /** Exit reason that the worker reported. */
   failure: string | undefined;
   deadline: NodeJS.Timeout;
 }

@@ -79,7 +79,7 @@ function secretFault(box: SecretBox, command: CommandRow): CommandFault | undefi
   const { payload } = command;
   if (payload === null) return undefined;
   const { Payload: profile, ...parameters } = readParameters(box, { ...command, payload });
-  // Of all profiles only the one that renews an identity is made for one device.
+  // The only profile made for one device is the one that renews its identity.
   const isForOneDevice = Buffer.isBuffer(profile) && profile.includes(MDM_PAYLOAD);
   if (!isForOneDevice && !hasSecrets(parameters)) return undefined;
   const { id, device_id, request_type } = command;

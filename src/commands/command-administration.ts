@@ -89,7 +89,7 @@ function earliest(commands: CommandRow[]): Date {
 
 /** What the admin API does with commands. Every method works in the caller's transaction. */
 export class CommandAdministration {
-  /** Of the device, for `plan`. */
+  /** Columns of the device that `plan` reads. */
   readonly targetColumns = TARGET_COLUMNS;
 
   constructor(
@@ -136,7 +136,7 @@ export class CommandAdministration {
     return warnings.length === 0 ? plan : { ...plan, meta: { warnings } };
   }
 
-  /** Every fault that `enqueue` finds whatever the device. Secrets that it may still add are no faults. */
+  /** Faults that do not depend on the device. A missing secret that `enqueue` can add is not a fault. */
   faults(command: CommandContent): ErrorDetail[] {
     const { requestType, parameters } = command;
     if (!involvesSecret(requestType)) return readCommand(command).faults;
@@ -264,7 +264,7 @@ function readCommand(command: CommandContent): { value: PlistDict; faults: Error
   return { value, faults: [...ofSecrets, ...faults.filter(isOther), ...timeFaults(command)] };
 }
 
-/** Of a command that expires in the past, or before it may be sent. */
+/** Faults of a command that expires in the past, or before it may be sent. */
 export function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
   if (!expiresAt || expiresAt.getTime() > Date.now()) return orderFaults({ after, expiresAt });
   const source = { pointer: '/data/attributes/expires_at' };

@@ -84,7 +84,7 @@ export function eligibilityFaultsOfOffer(offer: CommandOffer): CommandFault[] {
   return faults;
 }
 
-/** What is not known of the device although it decides whether it takes the command; it is queued. */
+/** Attributes that decide about eligibility and that the device has not reported. The command is queued anyway. */
 export function eligibilityWarnings(target: EligibilityFacts, requestType: string): string[] {
   return undecidedBy(requestType, commandTarget(target)).map(
     (attribute) =>
@@ -105,7 +105,7 @@ export function requireEnrolled(target: DeviceTarget): void {
   throwFaults([unenrolledFault(target)], { status: 409 });
 }
 
-/** AppError 422 with every reason why the device is not eligible; its code is that of the first. */
+/** AppError 422 with every reason why the device is not eligible, and the code of the first. */
 export function requireEligible(
   target: DeviceTarget,
   requestType: string,

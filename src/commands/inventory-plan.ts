@@ -7,7 +7,7 @@ import {
 } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 
-/** What is known of a device; null for what it has not reported, which excludes no command. */
+/** Facts of a device; null if not reported. A null fact excludes no command. */
 export interface TargetFacts {
   platform: string | null;
   osVersion: string | null;
@@ -50,7 +50,7 @@ function isAllowed(requestType: string, facts: TargetFacts, supervised: boolean)
   return commandAllowed(requestType, targetOf(facts, supervised));
 }
 
-/** Plans by kind of device: a plan takes a walk through Apple's schema, and a fleet has few kinds. */
+/** Plans by kind of device: computing one walks through Apple's schema, and a fleet has few kinds. */
 const plans = new LRUCache<string, readonly PlannedCommand[]>({ max: 500 });
 
 /**

@@ -16,15 +16,15 @@ import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
 import { newCommandUuid } from './command-uuid.js';
 import type { PlannedCommand } from './inventory-plan.js';
 
-/** Stands in stored bodies for the CommandUUID, which is the last value of the plist. */
+/** Placeholder in stored bodies for the CommandUUID, which is the last value of the plist. */
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
-/** Below, a reference and a row of its own would save nothing. */
+/** Sharing a shorter payload would save nothing: it needs a row and a reference. */
 const LEAST_SHARED = 1024;
 
 /** The verdicts on profiles that were seen lately, by their SHA-256. */
 const plainProfiles = new LRUCache<string, boolean>({ max: 1000 });
 
-/** Of every shared payload that may hold a secret. */
+/** Label under which every shared payload that may hold a secret is sealed. */
 const SHARED_LABEL = 'command_payloads';
 
 interface CommandContent {
@@ -33,7 +33,7 @@ interface CommandContent {
   parameters: PlistDict;
 }
 
-/** What is stored of a command: bytes of its own, or a body that equal commands share. */
+/** The stored payload of a command: its own bytes, or a body that equal commands share. */
 export type StoredPayload =
   | { payload: Buffer; shared?: undefined }
   | { payload: null; shared: SharedPayload };

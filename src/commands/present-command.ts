@@ -24,7 +24,7 @@ export interface StoredPlist {
   /** Its own payload or the shared one, which are sealed differently. */
   plist: Buffer;
   payload_sha256: Buffer | null;
-  /** Of a profile that is rendered at delivery. */
+  /** Set for a profile that is rendered at delivery. */
   payload_values?: Omit<ProfileValues, 'secrets'> | null;
 }
 
@@ -80,9 +80,9 @@ const SHOWN = ['PayloadIdentifier', 'PayloadUUID', 'PayloadDisplayName'];
 const MOST_BYTES = 256 * 1024;
 const SEQUENCE = 0x30;
 
-/** What is shown of a command InstallProfile. */
+/** How a command InstallProfile is shown. */
 interface ShownProfile {
-  /** The parameters but for the profile. */
+  /** The parameters without the profile. */
   others: PlistDict;
   /** Identifier, UUID, name and size in bytes of the profile: its contents hold secrets. */
   summary: JsonObject | undefined;

@@ -201,7 +201,7 @@ export class CommandQueue {
     await this.addScheduled(trx, rows, {});
   }
 
-  /** The same for users of whom no scheduled command waits. */
+  /** The same for users without a scheduled command. */
   async queueUserProfileLists(trx: Transaction, users: readonly UserOfDevice[]): Promise<void> {
     if (users.length === 0) return;
     const rows = users.map((user) => scheduledCommand(this.box, user, PROFILE_LIST));

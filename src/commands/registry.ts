@@ -14,7 +14,7 @@ import { securityInfo } from './handlers/security-info.js';
 import { userList } from './handlers/user-list.js';
 import type { ReportHandler } from './reports/report-handler.js';
 
-/** Of acknowledged reports; CONTRIBUTING.md says how to add one. Others are stored alone. */
+/** Handlers of acknowledged reports; others are only stored. To add one, see CONTRIBUTING.md. */
 const HANDLERS: readonly ReportHandler[] = [
   deviceInformation,
   securityInfo,

@@ -6,7 +6,7 @@ import { installCommand, openShared, profileIn } from './payload.js';
 
 /** Rendering a longer one could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
-/** Of templates, which were within their own limits when they were uploaded. */
+/** The template was within its own limits when it was uploaded. */
 const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000, maxReferences: 10_000_000 };
 
 /** The plist of a shared InstallProfile, and what is written into its profile. */

@@ -48,7 +48,7 @@ function openProfile(
 
 /**
  * The parameters of an EraseDevice that names no ReturnToService, with that of the settings where they
- * say so and the device can enroll again: by Apple's enrollment program, or by the profile given.
+ * say so and the device can enroll again: by Automated Device Enrollment, or by the given profile.
  */
 export async function completeErase(
   trx: Transaction,

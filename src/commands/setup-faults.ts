@@ -28,7 +28,7 @@ export function reasonWithFaults(reason: string | null, faults: SetupFault[]): s
     shown.push(`${others.length - shown.length} profiles more failed`);
   }
   if (withheld > 0) shown.push(heldBack(withheld));
-  // A setup that ends for the second time has them in its reason already.
+  // If the setup has ended before, its reason already contains them.
   const parts = [reason, ...shown.filter((part) => reason?.includes(part) !== true)];
   return parts.filter((part) => part !== null).join('; ') || null;
 }

@@ -78,7 +78,7 @@ export interface Config {
   readonly apnsHost: string;
   /** PEM file of CAs to trust for `apnsHost`; undefined: those of Node.js. */
   readonly apnsCaFile: string | undefined;
-  /** Origin of the service of Apple's enrollment program, or of a stand-in. */
+  /** Origin of Apple's DEP service, or of a stand-in. */
   readonly depHost: string;
   /** PEM file of CAs to trust for `depHost`; undefined: those of Node.js. */
   readonly depCaFile: string | undefined;
@@ -88,9 +88,9 @@ export interface Config {
   readonly lab: boolean;
   /** Milliseconds between two inventories of a device; undefined: only on request. */
   readonly inventoryInterval: number | undefined;
-  /** A write that gives more devices a profile, or another version, has to be confirmed. */
+  /** A write that assigns a profile, or another version, to more devices has to be confirmed. */
   readonly confirmAbove: number;
-  /** The same for one that takes a profile from so many devices, and from a tenth of those with it. */
+  /** The same for one that removes a profile from that many devices, and from a tenth of those with it. */
   readonly confirmRemovals: number;
   /** Most assigned profiles in a minute with which devices fetch a credential (SCEP, ACME). */
   readonly credentialsPerMinute: number;

@@ -20,7 +20,7 @@ export function crossProblems(env: Record<string, string>): string[] {
   return checks.flatMap((check) => check(env));
 }
 
-/** File systems of the kernel take no files, and Node.js never ends its attempts to make a directory. */
+/** /proc and /sys cannot store files, and mkdir of Node.js retries there forever. */
 function directoryProblems(env: Record<string, string>): string[] {
   return ['DATA_DIR', 'BACKUP_DIR'].flatMap((name) => {
     const directory = env[name];

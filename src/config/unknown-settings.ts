@@ -7,7 +7,7 @@ export interface UnknownSetting {
   readonly nearest: string | undefined;
 }
 
-/** Of docker-compose.yml, and of `muster keys rotate`. */
+/** Variables that docker-compose.yml and `muster keys rotate` read. */
 const OTHERS = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY'];
 const MOST_ERRORS = 3;
 /** Shorter names of other programs differ as little: DB_HOST from DEP_HOST. */
@@ -34,7 +34,7 @@ export function unknownSettings({ settings, dotEnv, environment }: Variables): U
   });
 }
 
-/** Of the environment, which is full of other programs' variables: CLIENT_ID is not OIDC_CLIENT_ID. */
+/** Stricter than for the `.env`: the environment has variables of other programs (CLIENT_ID is not OIDC_CLIENT_ID). */
 function isMisspelt(name: string, settings: readonly string[]): boolean {
   const nearest = nearestOf(name, settings, name.length < LONG_NAME ? 1 : 2);
   return nearest !== undefined && (!nearest.includes(name) || nearest.length - name.length === 1);

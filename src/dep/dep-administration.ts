@@ -74,7 +74,7 @@ export class DepAdministration {
     requireSameEnvironment(consumerKey, { isLabOn: this.#isLabOn, source: CONSUMER_KEY });
   }
 
-  /** Records the account's new token in its history and asks Apple whose it is; a sync follows. */
+  /** Records the account's new token in its history, and has Apple confirm the token's account; then syncs. */
   async tokenChanged(
     trx: Transaction,
     { accountId, by }: { accountId: number; by: string },
@@ -90,7 +90,7 @@ export class DepAdministration {
     return requestSync(trx, this.#jobs, { accountId, isFull });
   }
 
-  /** Compares what Apple has with what is wanted here, and repairs the differences. */
+  /** Compares Apple's assignments with the desired ones, and repairs the differences. */
   reconcileAccount(trx: Transaction, accountId: number): Promise<void> {
     return this.#jobs.reconcile(trx, accountId);
   }

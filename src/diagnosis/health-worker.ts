@@ -2,11 +2,11 @@ import type { Database } from '../db/connection/database.js';
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import type { RuleLimits } from '../db/diagnosis/finding-rule.js';
 import {
+  claimHealthWork,
   evaluateHealth,
   hasHealthWork,
   lockHealth,
   markAllIfRulesChanged,
-  takeHealthWork,
 } from '../db/diagnosis/kept-health.js';
 import { AppError } from '../errors.js';
 import { Repeater } from '../jobs/repeater.js';
@@ -26,9 +26,9 @@ const INTERVAL_MS = 500;
 const BATCH = 500;
 
 /**
- * Keeps `health` of the devices: evaluates those of which a fact has changed, which triggers mark, and
- * those of which a time has come. Every process may have one: marks are removed in the transaction that
- * writes the health, so that a process that dies loses none.
+ * Updates the devices' `health`: evaluates devices whose facts have changed, which triggers mark, and
+ * devices with a timer that is due. Each process may have one: marks are removed in the transaction that
+ * writes the health, so that a process that dies loses no mark.
  */
 export class HealthWorker {
   readonly #deps: HealthWorkerDeps;
@@ -59,7 +59,7 @@ export class HealthWorker {
     await this.#repeater.stop();
   }
 
-  /** Until no device is left to evaluate, or another process evaluates. */
+  /** Evaluates until no device is left, or another process evaluates. */
   async evaluateAll(): Promise<void> {
     await this.#markAll();
     while (!this.#isStopping && (await hasHealthWork(this.#deps.db, this.#limits))) {
@@ -91,7 +91,7 @@ export class HealthWorker {
   #evaluate(): Promise<boolean> {
     return inTransaction(this.#deps.db, async (trx) => {
       if (!(await lockHealth(trx))) return false;
-      const devices = await takeHealthWork(trx, { ...this.#limits, limit: BATCH });
+      const devices = await claimHealthWork(trx, { ...this.#limits, limit: BATCH });
       await evaluateHealth(trx, devices, this.#limits);
       return true;
     });

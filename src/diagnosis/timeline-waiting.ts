@@ -22,7 +22,7 @@ interface Cause {
 const ENROLL_USER =
   'The user must log in on the device: the device then enrolls the user and contacts the server.';
 
-/** The advice of the diagnosis; it is about devices, so users have one of their own. */
+/** The advice of the diagnosis, which is about devices; users have separate advice. */
 function adviceOf(code: string, facts: TimelineFacts): string {
   if (facts.device_user_id !== null) return ENROLL_USER;
   const { id, device_id, request_type, topic, queued_at } = facts;

@@ -14,7 +14,7 @@ export interface CredentialReport {
 export interface CheckContext {
   /** With the PUBLIC_URL that devices use. */
   config: Config;
-  /** Whether this server speaks TLS itself, as far as it can know. */
+  /** Whether this server speaks TLS itself, according to its settings. */
   servesTls: boolean;
   /** The lab's stand-ins take the place of Apple's services. */
   isLabOn: boolean;
@@ -42,7 +42,7 @@ interface Named {
 }
 
 /**
- * One check. What it needs decides when it runs: always, when the database answers, or when its schema is
+ * One check. `needs` decides when it runs: always, if the database answers, or if its schema is
  * that of this version. A check that throws becomes the finding `check_failed`.
  */
 export type Check = Named &

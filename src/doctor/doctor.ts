@@ -80,14 +80,14 @@ export class Doctor {
   }
 }
 
-/** Knex writes the statement before what PostgreSQL says. */
+/** Removes the statement that Knex writes before PostgreSQL's message. */
 function withoutStatement(fault: unknown): string {
   const reason = reasonOf(fault);
   const isOfDatabase = fault instanceof Error && 'severity' in fault;
   return isOfDatabase ? reason.slice(reason.lastIndexOf(' - ') + 1).replace(/^- /, '') : reason;
 }
 
-/** With it, nothing of the tables can be read. */
+/** Whether the finding prevents the checks that read tables. */
 function isObstacle({ code }: Found): boolean {
   return OTHER_SCHEMA.includes(code) || code === 'check_failed';
 }

@@ -32,7 +32,7 @@ export function warning(code: string, { what, why, cure }: Problem): Found {
   return { code, severity: 'warning', what, why, cure };
 }
 
-/** Something that keeps devices or admins from their work, or data from being safe. */
+/** A fault that keeps devices or admins from working, or endangers data. */
 export function error(code: string, { what, why, cure }: Problem): Found {
   return { code, severity: 'error', what, why, cure };
 }

@@ -13,7 +13,7 @@ const ORPHAN_MS = 500;
 
 /**
  * Removes what a killed run left: stops a live server, and removes lock files that name a zombie or a
- * process that has the pid now (PostgreSQL itself handles those of a dead one). Call it only while
+ * process that reuses the pid (PostgreSQL itself removes those of a dead process). Call it only while
  * holding the lock of the data directory.
  */
 export async function clearLeftovers(cluster: ClusterHome, logger: Logger): Promise<void> {
@@ -42,7 +42,7 @@ async function stopOrphans(cluster: ClusterHome, running: number[], logger: Logg
   const gone = () => !running.some(hasNotEnded);
   logger.warn({ pids: running }, 'ending the processes that an earlier PostgreSQL has left behind');
   if (postmaster !== undefined) await stopProcess(postmaster, account, gone);
-  // Without its postmaster a backend ends within moments, unless it is in a long computation.
+  // A backend without a postmaster exits soon, unless it is in a long computation.
   if (await waitUntil(gone, ORPHAN_MS)) return;
   for (const pid of running) signal(pid, 'SIGKILL', account);
   if (await waitUntil(gone, 5_000)) return;

@@ -15,7 +15,7 @@ import { Supervisor } from './supervisor.js';
 export interface EmbeddedOptions {
   dataDir: string;
   logger: Logger;
-  /** `serve` keeps the server running until stopped; `use` joins one or starts one for a moment. */
+  /** `serve` keeps the server running until stopped; `use` connects to a running one, or starts one until closed. */
   mode: LockMode;
   /** Override Muster's settings of postgresql.conf; tests disable durability with them. */
   settings?: Record<string, string> | undefined;
@@ -55,7 +55,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDa
   }
 }
 
-/** As a shell reports an end by a signal. */
+/** Exit codes by which a shell reports a signal. */
 const EXIT_CODES: Partial<Record<NodeJS.Signals, number>> = {
   SIGHUP: 129,
   SIGINT: 130,
@@ -95,7 +95,7 @@ async function own(
 }
 
 /**
- * Runs `action` when the process ends without having stopped the server: because nothing is left to do,
+ * Runs `action` if the process exits without having stopped the server: at the end of its work,
  * by an exception, or by a signal without another handler. Returns the function that cancels it.
  */
 function atProcessEnd(action: () => void): () => void {

@@ -16,7 +16,7 @@ export interface Admission {
   linkId?: number | undefined;
 }
 
-/** Longer than any token of ours. */
+/** Longer than any token of an enrollment link. */
 const MAX_TOKEN_CHARS = 200;
 
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator';

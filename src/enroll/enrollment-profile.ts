@@ -144,7 +144,7 @@ function subjectOf(settings: IdentityNameSettings): ScepSubject {
   return subjectTemplate(settings).map(({ type, value }) => [[type, value]]);
 }
 
-/** Of the external CA only: devices would refuse our CA by it. */
+/** Only for the external CA: our CA's fingerprint would make devices refuse our CA. */
 function fingerprintOf({ source_type, ca_fingerprint }: ScepConfigurationRow): Buffer | undefined {
   if (source_type !== 'ExternalSCEP' || ca_fingerprint === null) return undefined;
   return Buffer.from(ca_fingerprint.replace(/[^0-9a-f]/gi, ''), 'hex');

@@ -37,7 +37,7 @@ export async function readSignedDeviceInfo(
 }
 
 /**
- * Reads what a device posts that is to be identified by it: signed with the certificate that Apple
+ * Reads the device information that identifies a device: signed with the certificate that Apple
  * issued to the device, with its UDID and serial number, and no answer to a challenge. AppError 4xx.
  */
 export async function readIdentifiedDevice(

@@ -18,9 +18,9 @@ export function createTrustRoutes(services: EnrollServices): Router {
 type AnchorServices = Pick<EnrollServices, 'db' | 'caCertificates' | 'tlsChain' | 'publicUrl'>;
 
 /**
- * DER of the certificates by which devices trust this server. A device with anchors trusts nothing
- * else for this server, so there are none if its TLS certificate is publicly trusted, or is a
- * proxy's whose anchor is not stored.
+ * DER of the certificates by which devices trust this server. A device with anchors trusts only them
+ * for this server, so the list is empty if the TLS certificate is publicly trusted, or belongs to a
+ * proxy whose anchor is not stored.
  */
 export async function anchorCertificates(services: AnchorServices): Promise<Buffer[]> {
   const { db, caCertificates, tlsChain, publicUrl } = services;

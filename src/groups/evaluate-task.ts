@@ -49,9 +49,9 @@ export function createEvaluateTask(deps: EvaluateTaskDeps): Task<Payload> {
 }
 
 /**
- * Waits for every transaction that began to write before now. One of them may have changed a fact and
- * left no mark, because its trigger did not see yet that a rule mentions the fact; it has ended before
- * the first chunk reads. Later ones see the rule, and leave marks.
+ * Waits for every transaction that began to write before now. Such a transaction may have changed a fact and
+ * added no mark, because its trigger did not see yet that a rule mentions the fact; it has ended before
+ * the first chunk reads. Later transactions see the rule, and add marks.
  */
 async function waitForOlder({ knex }: Database, signal: AbortSignal): Promise<void> {
   const { next } = await transactionBorders(knex);

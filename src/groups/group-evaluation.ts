@@ -56,7 +56,7 @@ async function evaluatePart(
   for (const { deviceId, groupId, isNew } of flapping) {
     if (!isNew) continue;
     const name = rules.find((rule) => rule.groupId === groupId)?.name;
-    const message = `device ${deviceId} flaps in smart group ${name}: it changed sides 3 times in an hour`;
+    const message = `device ${deviceId} flaps in smart group ${name}: its membership changed 3 times in an hour`;
     logger.warn({ deviceId, groupId }, message);
   }
 }

@@ -13,7 +13,7 @@ export interface LoadedRule extends CompiledRule {
 /** Rules that one statement evaluates. */
 export type Bundle = readonly LoadedRule[];
 
-/** A statement over more takes too long to plan, and many statements to prepare. */
+/** Rules in one statement: more take too long to plan, fewer need too many prepared statements. */
 const BUNDLE = 50;
 
 type NamedRule = Rule & { groupId: number; name: string };
@@ -31,8 +31,8 @@ export class LoadedRules {
   }
 
   /**
-   * All rules, read again if any has changed. The bundles stay the same meanwhile, so that their
-   * statements stay prepared; rules that mention the same facts are in one.
+   * All rules, read again if any has changed. Otherwise the bundles stay the same, so that their
+   * statements stay prepared. A bundle has rules that mention the same facts.
    */
   async current(trx: Transaction): Promise<readonly Bundle[]> {
     const version = await rulesVersion(trx);

@@ -1,6 +1,6 @@
 import type { Database } from '../db/connection/database.js';
 import { inTransaction, type Transaction } from '../db/connection/unit-of-work.js';
-import { hasMarks, type Mark, takeMarks } from '../db/groups/group-marks.js';
+import { claimMarks, hasMarks, type Mark } from '../db/groups/group-marks.js';
 import { lockEvaluation } from '../db/groups/smart-group-state.js';
 import { AppError } from '../errors.js';
 import { Repeater } from '../jobs/repeater.js';
@@ -70,7 +70,7 @@ export class MarkWorker {
   async #evaluate(trx: Transaction, isIsolated: boolean): Promise<void> {
     const { rules: loaded, logger } = this.#deps;
     await lockEvaluation(trx);
-    const marks = await takeMarks(trx, BATCH);
+    const marks = await claimMarks(trx, BATCH);
     const changed = changedFacts(marks);
     for (const rules of await loaded.current(trx)) {
       const deviceIds = concernedDevices(rules, changed);

@@ -1,14 +1,14 @@
 import type { GroupReference } from '../db/groups/group-references.js';
 
-/** Rules may look through this many other rules. */
+/** Maximum depth: a rule may depend on a chain of this many other rules. */
 export const MOST_LEVELS = 5;
 
-/** What is wrong with the rules that a group's rule leads to. */
+/** A cycle, or too long a chain, of rules that depend on each other's groups. */
 export type GraphFault = { kind: 'cycle'; path: number[] } | { kind: 'depth'; path: number[] };
 
 /**
- * Follows the rules from each rule to those of the groups that it looks into. Returns the first cycle,
- * its ends being the same group, or the first path that is too long.
+ * Follows each rule to the rules of the groups that it refers to. Returns the first cycle,
+ * which starts and ends at the same group, or the first path that is too long.
  */
 export function faultOfGraph(references: readonly GroupReference[]): GraphFault | undefined {
   const next = new Map<number, number[]>();
@@ -23,7 +23,7 @@ export function faultOfGraph(references: readonly GroupReference[]): GraphFault 
 
 interface Walk {
   next: ReadonlyMap<number, number[]>;
-  /** How many further rules each one leads to. */
+  /** Length of the longest chain that begins at each group. */
   finished: Map<number, number>;
 }
 
@@ -34,7 +34,7 @@ function follow(path: number[], walk: Walk): GraphFault | undefined {
     const further = [...path, to];
     const at = path.indexOf(to);
     if (at >= 0) return { kind: 'cycle', path: further.slice(at) };
-    // Only rules lead on: other groups have an end.
+    // A group without a rule ends the chain.
     if (!walk.next.has(to)) continue;
     if (!walk.finished.has(to)) {
       const fault = follow(further, walk);

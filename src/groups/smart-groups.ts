@@ -85,7 +85,7 @@ export class SmartGroups {
       try {
         return [{ id, name, ...readRule(rule, this.#deps.registry) }];
       } catch {
-        // Of a former version. It is logged where it is evaluated, and hinders no other rule.
+        // A former version stored this rule. The evaluation logs it; other rules go on.
         return [];
       }
     });

@@ -103,7 +103,7 @@ function watchOthers({ db, logger, silentMs }: { db: Database; logger: Logger; s
   };
   const freeSilent = async () => {
     for (const { hostname, pid, jobs } of await freeJobsOfSilent(db, silentMs)) {
-      // Every log line has a pid already: that of the process that writes it.
+      // Not `pid`: every log line has the pid of the process that writes it.
       const about = { silentHost: hostname, silentPid: pid, jobs };
       logger.warn(about, 'a process sends no heartbeat; its jobs run elsewhere');
     }

@@ -43,7 +43,7 @@ export interface WorkerPool {
 /** No more than the connections of the background pool, or the library warns. */
 const CONCURRENCY = 6;
 
-/** A database that does not answer must not hold up the end of the process. */
+/** Limit for unlocking jobs at exit, in case the database does not answer. */
 const RELEASE_MS = 1_000;
 
 /** Rejects when the database does not answer. */
@@ -105,7 +105,7 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
     parsedCronItems: parseCronItems(tasks.flatMap(cronItem)),
     preset: {
       worker: {
-        // Stopping while a local queue holds jobs makes the library fail to end them.
+        // Without a local queue: graphile-worker cannot release its jobs when it stops.
         localQueue: { size: -1 },
         completeJobBatchDelay: 0,
         failJobBatchDelay: 0,
@@ -114,7 +114,7 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
   };
 }
 
-/** The key keeps a failing task to one waiting job. */
+/** The key allows one waiting job for a task, even if it fails. */
 function cronItem({ name, schedule, maxAttempts }: Task): CronItem[] {
   if (schedule === undefined) return [];
   const options = { jobKey: `schedule:${name}`, ...(maxAttempts && { maxAttempts }) };

@@ -7,7 +7,7 @@ export type Role = (typeof ROLES)[number];
 export interface Actor {
   name: string;
   role: Role;
-  /** Of its stored token; undefined for the token of the environment, which has no row. */
+  /** Id of the actor's stored token; undefined for ADMIN_TOKEN, which has no row. */
   tokenId?: number | undefined;
   /** The browser session by which it acts; undefined for a program with a token. */
   session?: Session | undefined;

@@ -36,7 +36,7 @@ export interface LinkJobs {
 }
 
 export interface LinkJob {
-  /** Of the owner, by its id, and its relationship. */
+  /** Type of the owner; `id` is its id, `name` its relationship. */
   type: string;
   id: number;
   name: string;
@@ -46,7 +46,7 @@ export interface LinkJob {
 
 /** The key of a write and the digest of its request. */
 export interface Idempotency {
-  /** Of the header Idempotency-Key. */
+  /** Value of the header Idempotency-Key. */
   key: string;
   /** SHA-256 of method, path, query and body. */
   digest: Buffer;
@@ -65,11 +65,11 @@ export interface ApiRequest {
   /** The form of the response. */
   form: DocumentForm;
   body: unknown;
-  /** Of a write: the number of devices that the client confirms. */
+  /** Writes only: the number of devices that the client confirms. */
   confirm?: number | undefined;
   /** The header If-Match. */
   ifMatch?: string | undefined;
-  /** Of a write with an Idempotency-Key. */
+  /** Set for a write with an Idempotency-Key. */
   idempotency?: Idempotency | undefined;
 }
 

@@ -91,7 +91,7 @@ async function read(
   } catch (error) {
     if (signal.aborted) return;
     if (!res.headersSent) throw error;
-    // A part must not be taken for the whole.
+    // A truncated body must not look complete.
     res.locals.failure = { reason: String(error) };
     res.destroy();
   } finally {

@@ -46,7 +46,7 @@ export class SharedReads {
   readonly #reads = new Map<string, Reads>();
 
   /**
-   * `read` must give the same to all callers with one key, and none may change what it gives. `signal` is
+   * `read` must return the same to all callers with one key, and no caller may change the result. `signal` is
    * aborted when the caller no longer waits.
    */
   share<T>(key: string, read: Read<T>, signal?: AbortSignal): Promise<T> {

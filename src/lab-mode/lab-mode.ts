@@ -188,7 +188,7 @@ async function prepare({ db, box }: LabDeps): Promise<Prepared> {
   return prepared;
 }
 
-/** Reports real credentials: the lab would mix its devices with real ones for good. */
+/** Lists real credentials as problems: the lab would mix its devices with real ones permanently. */
 async function realCredentials(
   trx: Transaction,
   authority: LabAuthority | undefined,

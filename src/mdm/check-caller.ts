@@ -7,8 +7,8 @@ export const ENROLLING_OR_ENROLLED: readonly string[] = ['authenticated', 'enrol
 /**
  * The id of the device that the caller's certificate is pinned to, if the enrollment is in one of
  * these states. Undefined when that enrollment is over: the answer is Apple's body that unenrolls.
- * Only the certificate's own record leads to it: a lost database or a mix-up of ids must unenroll
- * nobody. AppError 403 for any other caller.
+ * Only the certificate's own record proves that: a lost database or mixed-up ids must not unenroll
+ * devices. AppError 403 for any other caller.
  */
 export function checkCaller(caller: Caller, states: readonly string[]): number | undefined {
   const { pinState, deviceId, enrollmentState, isSameDevice } = caller;

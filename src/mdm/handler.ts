@@ -89,7 +89,7 @@ export function createMdmRouter(handler: DeviceHandler, logger: Logger): Router 
   return router;
 }
 
-/** When the headers are refused, the log names the device that a short body claims, if one comes. */
+/** If the headers are refused, records the device that a short body claims, for the log. */
 async function noteClaimedSender(req: IncomingMessage): Promise<void> {
   const body = await readBodySoon(req, MOST_CLAIMED_BYTES);
   if (body !== undefined) noteSender(req, claimedSender(body));

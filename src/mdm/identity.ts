@@ -81,12 +81,12 @@ export function shortFingerprint(fingerprint: Buffer): string {
 const DAY_MS = 86_400_000;
 const MOST_REMEMBERED = 10_000;
 
-/** A function that warns once a day of each expired identity that is still trusted. */
+/** Returns a function that warns once a day about each expired identity that is still trusted. */
 export function createExpiryWarner(logger: Logger, graceMs: number) {
   let warned: LRUCache<string, true> | undefined;
   return ({ fingerprint, subject, notAfter }: ParsedCertificate): void => {
     const key = fingerprint.toString('hex');
-    // Takes memory for all of them at once: not before one has expired.
+    // The cache allocates memory for all entries at once, so it is created at the first expired identity.
     warned ??= new LRUCache({ max: MOST_REMEMBERED, ttl: DAY_MS });
     if (warned.has(key)) return;
     warned.set(key, true);

@@ -25,7 +25,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /**
  * Stores what the device reports (Idle, Acknowledged, Error, CommandFormatError, NotNow) and answers
  * with the next command, both in one statement: `db/device-path/report-exchange.ts`. A user of the device has
- * a queue of their own, and their reports change nothing of the device.
+ * a queue of their own, and their reports do not change the device.
  */
 export async function answerReport(
   report: DeviceReport,

@@ -58,7 +58,7 @@ function userFacts({ ids }: CheckInMessage, deviceId: number): UserFacts {
 }
 
 /**
- * A network or mobile user logs in on a Mac. An empty challenge means that Muster asks for no password;
+ * A network or mobile user logs in on a Mac. An empty challenge means that no password is required;
  * the Mac sends the message again with a response to it, which is ignored.
  */
 function answerUserAuthenticate(

@@ -22,7 +22,7 @@ export interface CredentialDays {
 export interface BackupFigure {
   /** Since the newest good backup was begun; undefined before the first. */
   age: number | undefined;
-  /** Of BACKUP_EVERY; undefined without it. */
+  /** Value of BACKUP_EVERY; undefined: not set. */
   interval: number | undefined;
 }
 

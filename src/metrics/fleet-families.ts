@@ -70,7 +70,7 @@ export const FLEET_FAMILIES: Family<FleetPart>[] = [
   },
 ];
 
-/** A known state without rows is 0; one that a later version has is shown, too. */
+/** A known state without rows is 0; states of later versions are shown too. */
 function stateSamples(
   rows: readonly StateCount[] | undefined,
   known: readonly string[],

@@ -39,15 +39,15 @@ export interface MetricsDeps {
 /** The recorders are plain functions, passed to the parts that record something. */
 export interface Metrics extends RequestMetrics, WorkMetrics {
   readonly contentType: string;
-  /** Reads what the database knows for the first time, so that no scrape has to wait for it. */
+  /** Begins the first reading of the database, so that no scrape waits for it. */
   start: () => void;
   /** All metrics in the Prometheus text format, without those the database does not return in time. */
   text: () => Promise<string>;
-  /** Those of this process alone, for another one that shows the sum. */
+  /** Metrics of this process, for the process that shows the sum of all. */
   own: () => Promise<MetricsPart>;
 }
 
-/** As prom-client writes and adds them up. */
+/** Metrics in the JSON form that prom-client aggregates. */
 export type MetricsPart = Record<string, unknown>[];
 
 /** Each has its own registry, so that a process can hold several. */
@@ -55,7 +55,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   const { db, logger, version, role, others = async () => [] } = deps;
   const registry = new Registry();
   const recorders = { ...createRequestMetrics(registry), ...createWorkMetrics(registry) };
-  // What the database knows is the same in all processes, and no sum.
+  // Figures from the database are equal in all processes, so they are not added up.
   const shared = new Registry();
   const show = createFigureGauges(shared);
   createProcessMetrics(registry, { version, role, poolUse: () => poolUse(db) });
@@ -90,7 +90,7 @@ function figureSources({ db, config, tlsFile }: MetricsDeps): Sources<Figures> {
       age: await backupAge(db.knex),
       interval: every === undefined ? undefined : every / 1000,
     }),
-    // The slow ones come last.
+    // Slow queries last.
     commands: () => pendingCommands(db),
     fleet: () => readFleet(db),
   };

@@ -24,8 +24,8 @@ export interface Snapshot<T> {
 const AGE_PER_DURATION = 20;
 
 /**
- * Reads the sources one after the other; concurrent scrapes share one reading. A scrape of figures that are
- * just stale gets them when a new reading takes long, and the next one gets the new ones.
+ * Reads the sources one after the other; concurrent scrapes share one reading. If a new reading takes long, a
+ * scrape gets the stale figures, and the next scrape gets the new ones.
  */
 export function createSnapshot<T extends object>(
   sources: Sources<T>,

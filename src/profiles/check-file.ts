@@ -10,11 +10,11 @@ import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-f
 /** A file without errors, in the parts that it is stored as. */
 export interface CheckedProfile extends Pick<ProfileFile, 'format' | 'signature'> {
   bytes: Buffer;
-  /** Whether warnings refuse it. */
+  /** Whether a warning refuses the file. */
   strict: boolean;
   warnings: Finding[];
   variables: CheckedVariables;
-  /** The file itself says so; without a word about it, devices get it for all their users. */
+  /** Whether PayloadScope is User. Without PayloadScope, the profile is installed on the device, for all its users. */
   isForUser: boolean;
   record: ProfileRecord;
   /** Property lists: the profile without its payloads, and each of them. */
@@ -93,7 +93,7 @@ function payloadsOf(profile: PlistNodeDict): PlistNodeDict[] {
   return Array.isArray(content) ? content.filter((payload) => payload instanceof Map) : [];
 }
 
-/** The payloads have rows of their own; the empty array keeps their place among the keys. */
+/** The payloads are stored in separate rows; the empty array keeps their place among the keys. */
 function topLevelOf(profile: PlistNodeDict): Buffer {
   return buildPlistNodes(new Map([...profile, ['PayloadContent', []]]));
 }

@@ -32,7 +32,7 @@ export function checkVariables(
   return isSigned ? LITERAL : variablesOf(strings.filter(({ isIdentity }) => !isIdentity));
 }
 
-/** Secrets that a profile names and that nobody has added yet. */
+/** Secrets that a profile names and that do not exist yet. */
 export function missingSecrets(
   { secrets }: CheckedVariables,
   present: ReadonlySet<string>,

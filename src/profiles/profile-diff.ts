@@ -3,7 +3,7 @@ import type { PlistNode, PlistNodeDict } from '../protocol/plist/plist.js';
 import { isIdentity, SECRET_NAME } from './check-file.js';
 import { type ProfileParts, readParts } from './profile-parts.js';
 
-/** A value as an admin sees it. */
+/** A value as the API shows it. */
 export type ShownValue = string | number | boolean | null;
 
 /** One key that differs between two versions. */
@@ -95,7 +95,7 @@ function compareLeaves(
   return changes;
 }
 
-/** By their JSON pointers. What makes a profile hold secrets is masked. */
+/** Values by their JSON pointers, with secrets masked. */
 function leavesOf(dict: PlistNodeDict): Map<string, Leaf> {
   const leaves = new Map<string, Leaf>();
   const isKey = isIdentity(dict);

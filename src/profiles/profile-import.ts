@@ -45,7 +45,7 @@ export interface ImportedProfile {
 
 /** Checking a longer file could hold up the event loop for more than 10 ms. */
 const MOST_BYTES_AT_ONCE = 64 * 1024;
-/** Between look-up and insert another upload may create the profile, or someone delete it. */
+/** Retries: between look-up and insert, another request may create or delete the profile. */
 const MOST_ATTEMPTS = 5;
 
 /** Stores uploaded configuration profiles: from the bytes of a file to rows. */
@@ -181,7 +181,7 @@ export class ProfileImport {
   }
 }
 
-/** AppError 422 for a profile that devices would take for the one that enrolled them. */
+/** AppError 422 for a profile with the identifier of the enrollment profile: devices would replace that one. */
 async function refuseEnrollmentIdentifier(
   trx: Transaction,
   { record, payloads }: CheckedProfile,

@@ -83,7 +83,7 @@ function endOf(
   return { recipientId, claimedAt, attempts, dueIn, coversEarlierRequests };
 }
 
-/** Null: the answer says nothing new of the token, so the stored state stays. */
+/** Null: the answer does not change the stored state of the token. */
 function pushStateAfter(verdict: Verdict, before: string | null): PushResult['pushState'] {
   if (verdict === 'unregistered' || verdict === 'bad_token') return verdict;
   return verdict === 'delivered' && before !== 'ok' ? 'ok' : null;

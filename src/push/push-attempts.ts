@@ -54,7 +54,7 @@ export class PushAttempts {
     return this.#isClosing;
   }
 
-  /** Never rejects; null: the claim runs out by itself. */
+  /** Never rejects; null: the claim stays until it expires. */
   async run(attempt: PushAttempt): Promise<PushOutcome | null> {
     const { claimed, topic, client } = attempt;
     const token = this.#open(claimed);

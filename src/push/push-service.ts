@@ -29,7 +29,7 @@ export interface PushServiceDeps {
 
 const STOP_MS = 2_000;
 
-/** The pushes of one process: those that are due, and those that an admin asks for. */
+/** Sends the pushes of one process: those that are due, and those that an admin requests. */
 export class PushService {
   readonly #deps: PushServiceDeps;
   readonly #availability: Availability;
@@ -83,7 +83,7 @@ export class PushService {
     this.#availability.onChange(listener);
   }
 
-  /** Ends what is under way; at most two seconds. */
+  /** Waits at most two seconds for running pushes. */
   async stop(): Promise<void> {
     const stopping = this.#dispatchers.map((dispatcher) => dispatcher.stop(STOP_MS));
     await Promise.all([...stopping, this.#deps.clients.close()]);

@@ -11,7 +11,7 @@ export interface PusherDeps extends Omit<PushAttemptDeps, 'box' | 'availability'
   attempts: PushAttempts;
 }
 
-/** Receives the outcome of one claim; null: the claim runs out by itself. */
+/** Receives the outcome of one claim; null: the claim stays until it expires. */
 export type OnPushOutcome = (outcome: PushOutcome | null) => void;
 
 const WAITING_WITHOUT_CERTIFICATE =

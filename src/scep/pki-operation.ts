@@ -89,7 +89,7 @@ async function answer(
   return buildCertRep({ request: message, authority, outcome: { certificates, cipher } });
 }
 
-// One answer for every fault of a signature, so that the sender learns nothing else.
+// One answer for every signature fault, so that the sender learns no details.
 function verifyMessage(der: Buffer): PkiMessage {
   try {
     return parsePkiMessage(der);

@@ -97,11 +97,11 @@ export interface AppDeps {
   tlsFile: () => FileCertificate | undefined;
   authentication: Authentication;
   deviceHandler: DeviceHandler;
-  /** Of the console; by default where the build puts it. */
+  /** Directory of the console's files; by default where the build puts them. */
   consoleDirectory?: string | undefined;
-  /** Of senders that are not authenticated yet. */
+  /** Reads bodies of senders that are not authenticated yet. */
   bodies: BodyReader;
-  /** Of admins' files. */
+  /** Reads files that admins upload. */
   uploads: BodyReader;
   threads: ThreadPool;
   actions: DeviceActions;
@@ -127,11 +127,11 @@ function profileFiles({ box, trust, profileSigner, threads }: AppDeps) {
 }
 
 /**
- * A driver's error that nobody has translated, when it means that the database is away: 503, not a
- * fault of the program. Goes before the error handler that answers.
+ * Translates a driver's error that means that the database is unreachable: 503, not an internal
+ * error. Mounted before the error handler that answers.
  */
 const explainOutages: ErrorRequestHandler = (error: unknown, req, _res, next) => {
-  // A client that goes away in the middle of its body leaves the same errors behind.
+  // A client that disconnects in the middle of its body causes the same errors.
   next(req.complete && isOutage(error) ? toAppError(error) : error);
 };
 
@@ -181,7 +181,7 @@ function adminApi(deps: AppDeps, api: ApiContext): Router {
     fileVaultKey: deps.fileVaultKey,
     oneOffProfiles: deps.oneOffProfiles,
     publicUrl: config.publicUrl,
-    version,
+    musterVersion: version,
     uploads,
     box,
     depTokenService: deps.dep.tokens,

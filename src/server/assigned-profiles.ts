@@ -23,7 +23,7 @@ export interface AssignedProfileDeps {
   /** Milliseconds: see DeviceSetups. */
   setupTimeout: number;
   credentialsPerMinute: number;
-  /** Of a profile, within an hour, because of smart groups. */
+  /** See ReconcileScope. */
   mostRemovals: number;
 }
 

@@ -32,14 +32,14 @@ export interface BackgroundDeps {
 }
 
 export interface Background {
-  /** Lets the other processes know of this one, before it does anything. */
+  /** Registers this process, before it does anything else, so that the other processes see it. */
   announce(): Promise<void>;
   start(): Promise<void>;
-  /** Resolves when nothing is under way any more, within 8 seconds. */
+  /** Resolves when all running work has ended, within 8 seconds. */
   stop(): Promise<void>;
 }
 
-/** What this process does by itself: hear of changes, be alive, and, by its role, jobs and pushes. */
+/** The background work of this process: the change feed, heartbeats and, depending on its role, jobs and pushes. */
 export function createBackground(deps: BackgroundDeps): Background {
   const { config, db, logger, version, changes, push, tasks, onFinish, onBeat, tlsFile } = deps;
   const { role } = config;

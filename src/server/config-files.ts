@@ -49,7 +49,7 @@ export function readFactoryCas({ deviceCaFile }: Config): ParsedCertificate[] {
 
 /** Throws ConfigError where this process makes backups and BACKUP_DIR cannot hold any. */
 function checkBackupDirectory({ backupDir, role }: Config): void {
-  // A process with ROLE=web only asks others for them.
+  // A process with ROLE=web makes no backups: it only requests them.
   if (backupDir === undefined || role === 'web') return;
   const reading = new SettingFiles();
   reading.attempt('BACKUP_DIR', () => requireBackupDirectory(backupDir));

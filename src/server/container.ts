@@ -60,7 +60,7 @@ export interface ContainerDeps
   db: Database;
   box: SecretBox;
   logger: Logger;
-  /** Of a worker that serves the same port as others. */
+  /** Set in a worker, which shares its port with others. */
   member?: ClusterMember;
   /** Only tests change these. */
   bodyLimits?: BodyLimits;

@@ -19,7 +19,7 @@ export interface EnrollmentServiceDeps
   tlsCertificates: TlsCertificates;
 }
 
-/** What enrolls devices and renews their identities, by hand and through Apple's enrollment program. */
+/** What enrolls devices and renews their identities, by hand and through Automated Device Enrollment. */
 export function createEnrollmentServices(deps: EnrollmentServiceDeps) {
   const { config, db, box, logger, jobs, queue, lab, authorities, publicUrl, sign } = deps;
   const tlsChain = () => shownChain(deps.tlsCertificates);

@@ -25,11 +25,11 @@ function checkAuthority({ certificate }: CertificateAuthorities['current']): voi
   throw new AppError('unavailable', 503, message);
 }
 
-/** What GET /healthz and /readyz look at. */
+/** Routes and checks of GET /healthz and /readyz. */
 export function healthRouter({ db, logger, authorities }: HealthDeps) {
   const writes = new WriteProbe(db);
   const checks = {
-    // By connections for which no device waits: a server under load is not one that is unwell.
+    // Uses the background pool: a full device pool means load, not a failure.
     database: async () => db.background.query('select 1'),
     writes: () => writes.check(),
     migrations: () => checkMigrations(db),

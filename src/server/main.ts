@@ -25,15 +25,15 @@ import {
 } from './serving.js';
 
 interface OpenOptions extends Pick<EmbeddedOptions, 'mode' | 'beforeStart'> {
-  /** By default those of one process. */
+  /** Pool sizes; by default those of a single process. */
   sizes?: PoolSizes | undefined;
   /** Processes beside this one that use the database. */
   workers?: number;
 }
 
 /**
- * The database of this configuration: DATABASE_URL, else the embedded one. `serve` owns that one;
- * `use` joins it when it runs and starts it for a moment when it does not.
+ * The database of this configuration: DATABASE_URL, else the embedded one. The mode `serve` owns the embedded one;
+ * `use` connects to it if it runs, else starts it until the database is closed.
  */
 export async function openDatabase(
   config: Config,

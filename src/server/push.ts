@@ -18,7 +18,7 @@ interface PushDeps {
   db: Database;
   box: SecretBox;
   logger: Logger;
-  /** Of a worker. */
+  /** Set in a worker process. */
   member?: ClusterMember | undefined;
 }
 

@@ -17,7 +17,7 @@ import { createClientCertificates } from '../mdm/client-certificates.js';
 import { createExpiryWarner } from '../mdm/identity.js';
 import { SignerCache } from '../protocol/mdm/signer-cache.js';
 
-/** How devices show who they are. */
+/** How devices are identified. */
 export function identitySources(config: Config, logger: Logger) {
   const { tlsClientCert: fromTls, clientCertHeader: header } = config;
   const signers = new SignerCache(config.identityCache);
@@ -29,7 +29,7 @@ export function identitySources(config: Config, logger: Logger) {
   };
 }
 
-/** Bodies are counted for the process as a whole: of devices and of who is unknown, and of admins. */
+/** Two readers for the whole process: bodies of devices and unauthenticated senders, and uploads of admins. */
 export function bodyReaders({
   config,
   logger,

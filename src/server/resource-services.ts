@@ -54,7 +54,7 @@ export interface ResourceServiceDeps {
   confirmAbove?: number;
   /** After the commit of a batch of commands. */
   onBatch?: () => void;
-  /** Of the hashes of passwords; only tests change it. */
+  /** scrypt cost of password hashes; only tests change it. */
   passwordCost?: PasswordCost | undefined;
 }
 

@@ -59,7 +59,7 @@ export async function requireAdminToken(
   if (adminToken === undefined) await ensureAdminToken({ db, dataDir, logger });
 }
 
-/** Logs a link that signs the first person in, where a console is built and nobody has signed in yet. */
+/** Logs a sign-in link if the console is built and no one has signed in yet. */
 export async function offerSignIn(
   { publicUrl }: Pick<Container, 'publicUrl'>,
   { adminToken, role }: Config,

@@ -10,12 +10,12 @@ import type { BackupProcessInput, FromBackupProcess } from './backup-process.js'
 import { yieldToOthers } from './priority.js';
 import { readError } from './thread-values.js';
 
-/** Beside the main thread one more collects garbage. */
+/** One thread for garbage collection beside the main thread. */
 const NODE_ARGUMENTS = ['--max-old-space-size=256', '--v8-pool-size=1'];
 
 /**
- * Writes backups in a process of their own, of a lower priority than all others: threads compress, and those of
- * this process are for its requests. Ends it when the signal is aborted.
+ * Writes each backup in a process of lower priority: compression uses libuv's threads, and those of
+ * this process serve requests. Kills that process when the signal is aborted.
  */
 export function backupInProcess(
   { address }: Pick<Database, 'address'>,
@@ -52,12 +52,12 @@ function startProcess(): ChildProcess {
   const isCompiled = existsSync(compiled);
   const child = fork(isCompiled ? compiled : join(__dirname, 'backup-process.ts'), {
     serialization: 'advanced',
-    // A session of its own, which can be lowered as a whole.
+    // A new session, whose priority can be lowered as a whole.
     detached: true,
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     execArgv: [...NODE_ARGUMENTS, ...(isCompiled ? [] : ['--require', require.resolve('tsx/cjs')])],
   });
-  // From its first moment: to load the program is work as well.
+  // At once: loading its modules takes CPU time too.
   if (child.pid !== undefined) yieldToOthers(child.pid);
   return child;
 }

@@ -2,9 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 
 /**
- * All others come first from here on. Not the lowest priority of all: on a machine that is never idle it would take for ever,
- * and a PostgreSQL of that kind would keep others waiting for the locks it holds. Systems and containers may refuse, which
- * costs speed alone.
+ * Lowers the priority of the process below others. Not to the lowest: on a busy machine it would never finish,
+ * and a PostgreSQL backend would hold its locks for as long. Operating systems and containers may refuse, which only
+ * affects speed.
  */
 export function yieldToOthers(pid: number): void {
   const priority = constants.priority.PRIORITY_BELOW_NORMAL;
@@ -14,7 +14,7 @@ export function yieldToOthers(pid: number): void {
 
 /**
  * Linux can divide the cores between sessions first (sched_autogroup): a priority then counts among the processes of one
- * session only. Each process of PostgreSQL is a session of its own, so the session is lowered as well; see sched(7).
+ * session only. Each process of PostgreSQL is a separate session, so the session is lowered as well; see sched(7).
  */
 function lowerSession(pid: number, priority: number): void {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

@@ -19,7 +19,7 @@ export interface ThreadPoolOptions {
 }
 
 export interface TaskOptions {
-  /** Of one owner only one task runs at a time, so that it does not delay the others. */
+  /** Tasks of one owner run one at a time, so that they do not delay others. */
   owner?: string | undefined;
   /** Buffers whose memory is transferred instead of copied; here they are empty afterwards. */
   transfer?: readonly TransferListItem[] | undefined;

@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.js';
 import { newDict, type PlistDict } from '../protocol/plist/plist-value.js';
 
-/** The bytes in memory of their own, which can be transferred to another thread. */
+/** A copy of the bytes, whose memory can be transferred to another thread. */
 export function ownMemory(bytes: Buffer): Buffer<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes;
   const isOwn = byteOffset === 0 && byteLength === buffer.byteLength;

@@ -1,5 +1,5 @@
 import { loadConfig } from '../../src/config/config.js';
-import { lockHealth, takeHealthWork } from '../../src/db/diagnosis/kept-health.js';
+import { claimHealthWork, lockHealth } from '../../src/db/diagnosis/kept-health.js';
 import { HealthWorker } from '../../src/diagnosis/health-worker.js';
 import { commandIn, deviceKeys, issueIdentity } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -294,7 +294,7 @@ describe('the work of keeping it', () => {
     });
     const dying = knex().transaction(async (trx) => {
       await lockHealth(trx);
-      expect(await takeHealthWork(trx, { limit: 10, setup: 60_000 })).toEqual([one.id]);
+      expect(await claimHealthWork(trx, { limit: 10, setup: 60_000 })).toEqual([one.id]);
       throw new Error('the process dies');
     });
     await expect(dying).rejects.toThrow('the process dies');

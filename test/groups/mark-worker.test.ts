@@ -1,4 +1,4 @@
-import { takeMarks } from '../../src/db/groups/group-marks.js';
+import { claimMarks } from '../../src/db/groups/group-marks.js';
 import { lockEvaluation } from '../../src/db/groups/smart-group-state.js';
 import { insertDevice, type SmartGroupTest, startSmartGroups } from './smart-group-helpers.js';
 
@@ -52,7 +52,7 @@ describe('workers of several processes', () => {
     await setVersion(a, '18');
     const dying = knex().transaction(async (trx) => {
       await lockEvaluation(trx);
-      expect(await takeMarks(trx, 10)).toEqual([{ deviceId: a, facts: ['os_version'] }]);
+      expect(await claimMarks(trx, 10)).toEqual([{ deviceId: a, facts: ['os_version'] }]);
       const { rows } = await trx.raw('select pg_backend_pid() as pid');
       await knex().raw('select pg_terminate_backend(?)', [rows[0].pid]);
       await trx('device_group_devices').delete();

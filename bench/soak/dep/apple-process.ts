@@ -20,7 +20,7 @@ export interface AppleCalls {
   /** PEM of the certificate; the file that the portal gives for it. */
   issueToken(certificate: string): Buffer;
   addDevices(count: number): void;
-  /** Takes the first so many away. */
+  /** Removes the first `count` devices. */
   removeDevices(count: number): void;
   count(): AppleCount;
 }

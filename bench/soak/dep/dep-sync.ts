@@ -12,7 +12,7 @@ export interface DepOptions {
   devices: number;
 }
 
-/** What so many devices may take; fewer are to be faster, but for what each sync takes. */
+/** Seconds that a sync of FULL devices may take: proportionally less for fewer devices, but not below FEW. */
 const FULL_SYNC_S = 180;
 const FULL = 100_000;
 const FEW = 20_000;
@@ -72,7 +72,7 @@ export async function depSync(options: DepOptions): Promise<ScenarioResult> {
 /** Milliseconds. */
 interface ApiSeen {
   times: number[];
-  /** Of those answered in any other way than 200, in words. */
+  /** Descriptions of answers other than 200. */
   failures: string[];
 }
 

@@ -23,7 +23,7 @@ export interface HeldOptions {
   /** How long honest devices are measured alone, and again under attack. */
   seconds: number;
   kinds?: readonly HeldKind[];
-  /** Idle p99 under attack may be so many times the one before. */
+  /** Maximum ratio of the idle p99 under attack to the p99 before. */
   mostSlowdown?: number;
 }
 

@@ -7,7 +7,7 @@ const HANGS_MS = 2_000;
 /** What the heap may swing without a leak; a leak of 1 KB for each input would be 100. */
 const MOST_GROWTH_MB = 40;
 
-/** Each parser of untrusted bytes, with so many mutated inputs: no bug, no hang, no leak. */
+/** Feeds each parser of untrusted bytes mutated inputs: no crash, no hang, no leak. */
 export async function mutations(inputs: number, seed: string): Promise<ScenarioResult[]> {
   const results: ScenarioResult[] = [];
   for (const parser of await parsers()) results.push(await feedOne(parser, inputs, seed));

@@ -14,7 +14,7 @@ export interface StormFleet {
 }
 
 export interface StormOutcome {
-  /** Of each device that enrolled: from its first request to the answer to its last check-in. */
+  /** Duration for each device that enrolled: from its first request to the answer to its last check-in. */
   seconds: number[];
   /** Descriptions of the failures of the others. */
   failures: string[];

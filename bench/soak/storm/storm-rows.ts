@@ -32,7 +32,7 @@ type Counts = Record<
 
 export interface StormExpectation {
   devices: number;
-  /** Of them, those that enrolled over the air, and those by automated enrollment (DEP). */
+  /** How many of the devices enrolled over the air, and how many by automated enrollment (DEP). */
   overTheAir: number;
   automated: number;
 }

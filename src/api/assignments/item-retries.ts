@@ -16,7 +16,7 @@ export interface ItemRetryDeps {
 
 const TYPE = 'device_items';
 const PAGE = 1_000;
-/** In one request: a transaction of some seconds. */
+/** Maximum items per request, so that its transaction takes seconds. */
 const MOST_RETRIED = 100_000;
 
 const RETRIES = {

@@ -21,7 +21,7 @@ function linkage<Type extends string>(type: Type, most: number) {
     .optional();
 }
 
-/** Attributes and relationships that say whom a request is for. */
+/** Attributes and relationships that name the devices of a request. */
 export const TARGET_MEMBERS = {
   filter: z
     .array(z.record(z.string(), z.unknown()), {
@@ -47,7 +47,7 @@ const TARGETS = z.object(TARGET_MEMBERS);
 export type TargetMembers = z.infer<typeof TARGETS>;
 
 /**
- * Whom the request is for. AppError 422 when it names nobody, or for a wrong filter; 404 for what does not
+ * The devices that the request names. AppError 422 if it names none, or for a wrong filter; 404 for what does not
  * exist.
  */
 export async function readTargets(

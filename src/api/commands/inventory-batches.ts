@@ -86,7 +86,7 @@ async function previewOfAll(trx: Transaction, batches: CommandBatches, orders: B
   return { batches: previews, ...(numbers.length > 0 && { confirm: Math.max(...numbers) }) };
 }
 
-/** Counts first: a batch that nobody gets is not stored. */
+/** Counts the devices first: a batch without any is not stored. */
 async function createIfAny(
   trx: Transaction,
   batches: CommandBatches,

@@ -32,9 +32,9 @@ export interface CredentialFacts {
   /** Processes that cannot push, the earliest first. */
   pushFailures: ProcessWithPushFailure[];
   config: Pick<Config, 'enrollment' | 'replaceEnrolled' | 'publicUrl' | 'lab' | 'apnsHost'>;
-  /** Of the process that answers. */
+  /** Caveats of the process that answers. */
   tlsCaveats: readonly TlsCaveat[];
-  /** Accounts of Apple's enrollment program. */
+  /** DEP accounts whose syncs fail or are overdue. */
   failingAccounts: FailingAccount[];
   duplicateAccounts: DuplicateAccounts[];
   /** What keeps assignments from being carried out. */
@@ -42,7 +42,7 @@ export interface CredentialFacts {
   /** Some of the profiles that are paused, or that devices keep that should lose them. */
   pausedProfiles: PausedProfile[];
   haltedRollouts: HaltedRollout[];
-  /** Of enrolled devices, that end soon and are not being renewed. */
+  /** Identities of enrolled devices that expire soon and are not being renewed. */
   identities: EndingIdentities;
   backups: BackupState;
 }

@@ -106,10 +106,10 @@ const CREDENTIALS = {
 /** A process that has not reported for so long counts as dead. */
 const SILENT_MS = 30_000;
 
-/** Of these the warnings name each; more are not worth a longer list. */
+/** Maximum of paused profiles that the warnings name. */
 const MOST_PAUSED = 10;
 
-/** So many syncs that failed, or did not begin, are worth a warning. */
+/** Sync intervals without a successful sync that cause a warning. */
 const MISSED_SYNCS = 3;
 
 /** Where an admin looks when devices do not connect. */

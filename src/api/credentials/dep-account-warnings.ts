@@ -16,7 +16,7 @@ function sentence(text: string | null): string {
   return ` ${text}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
-/** What keeps an account of Apple's enrollment program from being up to date. */
+/** What keeps a DEP account from being up to date. */
 export function depAccountWarning(account: FailingAccount): Advice {
   const { id, name, status, status_text, status_advice } = account;
   const who = `The account ${name === null ? '' : `${JSON.stringify(name)} `}(id ${id}) of Apple's device enrollment`;

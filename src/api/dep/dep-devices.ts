@@ -12,7 +12,7 @@ export interface DepDeviceRouteDeps {
 const TYPE = 'dep_devices';
 const MOST_SERIALS = 1_000;
 
-/** What an admin has Apple do with devices of the enrollment program. */
+/** What an admin has Apple do with DEP devices. */
 export function depDeviceRoutes(deps: DepDeviceRouteDeps): ApiRoute[] {
   return [disown(deps), lockActivation(deps)];
 }

@@ -94,7 +94,7 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
       { status: 201, description: 'The new account.', content },
     ],
     errors: [400, 409, 413, 415, 422],
-    handlers: [checkQuery, fileBody(options), takeToken(deps)],
+    handlers: [checkQuery, fileBody(options), storeToken(deps)],
     onError: auditRefusals(deps.api, {
       action: ACTIONS.created,
       targetType: TYPE,
@@ -116,7 +116,7 @@ const checkQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-function takeToken(deps: TokenUploadDeps): RequestHandler {
+function storeToken(deps: TokenUploadDeps): RequestHandler {
   const { api, depTokenService } = deps;
   return async (req, res) => {
     const file = uploadedFile(req);

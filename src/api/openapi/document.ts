@@ -17,16 +17,16 @@ import { introduction, tagObjects } from './texts/texts.js';
 
 export interface ApiDocumentSources {
   registry: Registry;
-  /** Types of which there is one resource, served by routes of their own. */
+  /** Types with one resource, served by separate routes. */
   singletons: ResourceDefinition[];
-  /** Types that are in memory, with names for ids. */
+  /** Types whose resources are in memory, with names as ids. */
   catalogues: ResourceDefinition[];
-  /** All that is no CRUD. */
+  /** Routes that are not CRUD. */
   routes: ApiRoute[];
-  version: string;
+  musterVersion: string;
   /** Apple's request types, which commands accept. */
   requestTypes: string[];
-  /** In front of every path, without a slash at its end. */
+  /** Prefix of every path, without a trailing slash. */
   basePath: string;
 }
 
@@ -82,7 +82,7 @@ export function operationRoles(
 
 /** OpenAPI 3.1 of all that admins call. Throws Error when two operations share a name or path. */
 export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
-  const { registry, version } = sources;
+  const { registry, musterVersion } = sources;
   const crud = routesOf(registry);
   const items = pathItems(crud, sources);
   const paths = mergedPaths(items);
@@ -91,7 +91,7 @@ export function createApiDocument(sources: ApiDocumentSources): ApiDocument {
     openapi: '3.1.0',
     info: {
       title: 'Muster',
-      version,
+      version: musterVersion,
       summary: "Self-hosted server that manages Apple devices over Apple's MDM protocol",
       description: introduction(),
       license: { name: 'MIT', identifier: 'MIT' },

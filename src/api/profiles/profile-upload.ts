@@ -1,9 +1,9 @@
 import type { Request, RequestHandler } from 'express';
 import {
+  applyUpload,
   heldVersion,
   holdVersion,
-  settleUpload,
-  type UploadSettlement,
+  type UploadOutcome,
 } from '../../db/assignments/rollouts.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { AppError } from '../../errors.js';
@@ -58,7 +58,7 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
     handlers: [
       checkUploadQuery,
       upload({ field: 'file', maxBytes: MAX_BYTES, bodies: deps.uploads }),
-      takeUpload(deps),
+      storeUpload(deps),
     ],
   };
 }
@@ -96,7 +96,7 @@ const checkUploadQuery: RequestHandler = (req, _res, next) => {
   next();
 };
 
-function takeUpload(deps: ProfileUploadDeps): RequestHandler {
+function storeUpload(deps: ProfileUploadDeps): RequestHandler {
   const { api, profileImport } = deps;
   return async (req, res) => {
     const bytes = uploadedFile(req);
@@ -109,8 +109,13 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
       const imported = await profileImport.store(trx, checked, context.actor.name);
       await auditUpload(trx, { checked, imported, context });
       const isNew = imported.outcome === 'updated' || confirm !== undefined;
-      const settled = await settle(api, trx, { id: imported.id, isNew, activate, confirm });
-      return uploadAnswer(api, trx, { ...imported, settled, context });
+      const applied = await applyIfConfirmed(api, trx, {
+        id: imported.id,
+        isNew,
+        activate,
+        confirm,
+      });
+      return uploadAnswer(api, trx, { ...imported, applied, context });
     };
     const idempotency = readIdempotency(req, bytes);
     sendAnswer(req, res, await performWrite(api.store, { context, idempotency, work }));
@@ -121,17 +126,17 @@ function takeUpload(deps: ProfileUploadDeps): RequestHandler {
  * A new version is stored in any case. If it would change more devices than are confirmed, they keep the
  * version that they have.
  */
-async function settle(
+async function applyIfConfirmed(
   { effectCheck }: ApiContext,
   trx: Transaction,
-  { id, confirm, ...change }: SettledUpload,
-): Promise<UploadSettlement> {
+  { id, confirm, ...change }: StoredUpload,
+): Promise<UploadOutcome> {
   const held = await heldVersion(trx, id);
-  const settled = await settleUpload(trx, id, change);
-  if (settled.rollout !== undefined || !change.isNew || !change.activate) return settled;
+  const applied = await applyUpload(trx, id, change);
+  if (applied.rollout !== undefined || !change.isNew || !change.activate) return applied;
   try {
     await effectCheck?.check(trx, confirm);
-    return settled;
+    return applied;
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'confirmation_required') throw error;
     await holdVersion(trx, id, held);
@@ -142,7 +147,7 @@ async function settle(
   }
 }
 
-interface SettledUpload {
+interface StoredUpload {
   id: number;
   isNew: boolean;
   activate: boolean;
@@ -192,16 +197,16 @@ async function uploadAnswer(
     outcome,
     payloadIds,
     warnings,
-    settled,
+    applied,
     context,
-  }: ImportedProfile & { settled: UploadSettlement; context: RequestContext },
+  }: ImportedProfile & { applied: UploadOutcome; context: RequestContext },
 ): Promise<Answer> {
   const document = await resourcesDocument(api, 'profiles', { ids: id, trx, context });
   const resource = document.data as ResourceObject;
   const payloads = resource.relationships?.payloads;
   if (payloads)
     payloads.data = payloadIds.map((payload) => ({ type: 'profile_payloads', id: payload }));
-  const answered: Document = { ...document, meta: { ...document.meta, warnings, ...settled } };
+  const answered: Document = { ...document, meta: { ...document.meta, warnings, ...applied } };
   const location = resource.links.self ?? undefined;
   return {
     status: outcome === 'unchanged' ? 200 : 201,

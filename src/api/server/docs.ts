@@ -12,13 +12,12 @@ export interface DocsDeps {
   registry: Registry;
   singletons: ResourceDefinition[];
   catalogues: ResourceDefinition[];
-  /** All other routes that are no CRUD. */
+  /** All other routes that are not CRUD. */
   routes: ApiRoute[];
   basePath: string;
   /** Apple's request types, which commands accept. */
   requestTypes: string[];
-  /** Of this program. */
-  version: string;
+  musterVersion: string;
 }
 
 /** The API document and a page to read it with, both described in the document themselves. */
@@ -153,7 +152,7 @@ const NAME = 'rapidoc-min.js';
 
 /**
  * Where the script of the page lies: the build has put it into `dist/static`; without a
- * build it lies in its package.
+ * build it is in its package.
  */
 function pageScript(): string {
   const built = join(__dirname, '..', '..', '..', 'static', NAME);

@@ -9,7 +9,7 @@ export type Decision =
 /** Answers that a share is computed from, at least; of a smaller stage all its devices. */
 const SMALLEST_SAMPLE = 5;
 
-/** A limit that is reached comes before everything else; then the time of the stage. */
+/** A reached failure limit halts the rollout; otherwise the time of the stage decides. */
 export function decide(rollout: Rollout, result: RolloutResult): Decision {
   const limit = reachedLimit(rollout, result);
   if (limit !== undefined) return { kind: 'halt', reason: haltReason(rollout, result, limit) };

@@ -50,7 +50,7 @@ export class Rollouts {
     await deleteRollout(trx, id);
   }
 
-  /** No device gets the new version any more; those that have it keep it. */
+  /** Stops the rollout: no further device gets the new version; devices that have it keep it. */
   async halt(trx: Transaction, id: number, reason: string): Promise<Rollout> {
     const rollout = await lock(trx, id);
     requireState(rollout, { only: ['running'], verb: 'halted' });
@@ -58,7 +58,7 @@ export class Rollouts {
     return rollout;
   }
 
-  /** Its stage begins anew, and failures count from now. */
+  /** Restarts the current stage, and counts failures from now. */
   async resume(trx: Transaction, id: number): Promise<Rollout> {
     const rollout = await lock(trx, id);
     requireState(rollout, { only: ['halted'], verb: 'resumed' });

@@ -21,7 +21,7 @@ export interface BackupScheduleDeps {
   settings: BackupSettings;
 }
 
-/** Half of what passes between two looks: at a whole number of minutes the newest is a moment too young. */
+/** Half of the schedule's minute: a backup begins just after a full minute, so its age is just below BACKUP_EVERY. */
 const EARLY_MS = 30_000;
 /** After a failure the next attempt comes sooner than BACKUP_EVERY. */
 const RETRY_MS = 15 * 60_000;

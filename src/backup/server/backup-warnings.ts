@@ -30,7 +30,7 @@ export function backupWarnings(state: BackupState): Advice[] {
     const detail = `The last backup failed: ${failure}. ${last}. Remove the cause, then make one: POST /api/v1/backups, or muster backup FILE.`;
     return [{ code: 'backup_failed', detail }];
   }
-  // One that takes long is no failure.
+  // Up to two intervals, a backup may just be slow.
   if (age === undefined || every === undefined || age * 1000 <= 2 * every) return [];
   const detail =
     `No backup was made for two intervals of BACKUP_EVERY. ${last}. See /api/v1/backups, and whether ` +

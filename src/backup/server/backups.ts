@@ -7,9 +7,9 @@ import type { JobQueue } from '../../jobs/job-queue.js';
 
 /** Task name, stored in the rows of waiting jobs. */
 export const MAKE_BACKUP = 'backups.make';
-/** With the id of the backup: the keys of the jobs. */
+/** Prefix of the job keys; the id of the backup follows. */
 export const JOB_KEY = 'backup:';
-/** Through ends of processes; a backup that fails is not repeated at once. */
+/** Attempts of a backup whose process ended; a backup that fails is not repeated at once. */
 export const MOST_ATTEMPTS = 3;
 
 export type BackupSettings = Pick<

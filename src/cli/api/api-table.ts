@@ -12,7 +12,7 @@ export interface TableOptions {
   columns?: readonly string[] | undefined;
   /** Names of the columns of a list without resources; undefined where they are not known. */
   known?: readonly string[] | undefined;
-  /** Of the terminal, in characters. */
+  /** Width of the terminal in characters. */
   width: number;
 }
 

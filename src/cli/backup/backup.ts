@@ -31,7 +31,7 @@ export interface BackupIo {
   logger: Logger;
   musterVersion: string;
   passphrase: Pick<PassphraseSource, 'stdin'>;
-  /** Of progress; to standard error where the backup goes to standard output. */
+  /** Writes progress; to standard error if the backup goes to standard output. */
   write: WriteLine;
   stdout: NodeJS.WritableStream;
 }

@@ -74,7 +74,7 @@ export async function restoreCommand(
   if (key.file !== undefined) write(`The master key of the backup is in ${key.file}.`);
 }
 
-/** Of a token only the hash is in the database. */
+/** The database has only the hashes of tokens. */
 const TOKENS =
   'API tokens are those of the backup. If you have none of them: copy DATA_DIR/admin-token of the former server, ' +
   'or run `muster token create`, or `muster link console` once the server runs.';

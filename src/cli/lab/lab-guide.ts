@@ -41,7 +41,7 @@ function tokenLines({ adminToken, dataDir }: LabGuide['config']): string[] {
   const file = adminTokenFile({ dataDir });
   return adminToken === undefined
     ? [
-        `Try this in another terminal; the token lies in ${file}.`,
+        `Try this in another terminal; the token is in ${file}.`,
         '',
         `AUTH="Authorization: Bearer $(cat ${quoted(file)})"`,
       ]

@@ -21,7 +21,7 @@ export interface WayOptions {
   platform?: 'iOS' | 'macOS';
   /** Path of an enrollment profile to use instead of fetching one for each device. */
   profile?: string;
-  /** Of an enrollment link. */
+  /** Token of an enrollment link. */
   token?: string;
   account?: string;
   /** Path of a file with the password of the account. */
@@ -30,7 +30,7 @@ export interface WayOptions {
 
 export interface ChosenWay {
   way: EnrollmentWay;
-  /** Devices of Apple's enrollment program that the server waits for. */
+  /** DEP devices that are assigned to the server and have not enrolled. */
   awaited: readonly AwaitedDevice[];
 }
 

@@ -195,7 +195,7 @@ export function addSimulateCommand(
     .option('--concurrency <count>', 'devices that talk at the same time', wholeNumber, 8)
     .option(
       '--seed <text>',
-      'the same text makes the same devices again (but for serial numbers of the program)',
+      'the same text makes the same devices again (but not DEP serial numbers)',
     )
     .action(async (options: SimulateOptions) => {
       finish(await simulate(options, { out: process.stdout }));

@@ -14,7 +14,7 @@ import type { WriteLine } from '../table.js';
 interface Change {
   apply(trx: Transaction, ids: number[]): Promise<void>;
   action: 'enrollment_links.update' | 'enrollment_links.delete';
-  /** Of a link as it was. */
+  /** What the change does to the link as it was, for the audit event. */
   changesOf(link: EnrollmentLinkRow): Changes;
   description: string;
   /** Printed before each link. */

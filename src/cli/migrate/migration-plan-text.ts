@@ -79,7 +79,7 @@ function effectText({ kind, names, table, rows }: PlannedEffect): string {
 }
 
 function plural(kind: string): string {
-  // "runs", "changes": it says what happens, and to what comes after it.
+  // These kinds are verbs, which have no plural.
   if (kind === 'runs' || kind === 'changes' || kind === 'locks') return kind;
   return kind.endsWith('index') ? `${kind}es` : `${kind}s`;
 }

@@ -120,7 +120,7 @@ async function makeRequest(
   }
 }
 
-/** For people only: Apple copies nothing of it into the certificate. */
+/** Only people read it: Apple does not copy it into the certificate. */
 function subjectOf(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
   return `CN=${`MDM push ${hostname}`.slice(0, LONGEST_COMMON_NAME)}`;

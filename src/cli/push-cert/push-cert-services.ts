@@ -64,7 +64,7 @@ export function createPushCertServices({ db, box, config }: PushCertDeps): PushC
 
 /** The push certificate that a request renews, as far as it is known. */
 export interface PushCertKnown {
-  /** Of the certificate that devices enroll with, else of the last one; undefined before the first. */
+  /** Topic of the certificate that devices enroll with, else of the last one; undefined before the first. */
   topic: string | undefined;
   /** From the command line, or as recorded with that certificate. */
   account: string | null;

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How long is watched what else the event loop does. */
+/** How long the event loop's other work is sampled. */
 const WATCH_MS = 10;
 const WATCH_AGAIN_MS = 100;
 /** Above this share of its time the process is busy with other work than reports. */

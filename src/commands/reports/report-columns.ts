@@ -14,7 +14,7 @@ export type ColumnMap = Readonly<Record<string, readonly [column: string, kind: 
 export type Columns = Record<string, unknown>;
 
 const TEXT_LIMIT = 10_000;
-/** Of JSON text; Apple's longest, the applications of a firewall, has a tenth of it. */
+/** Maximum of JSON text. Apple's longest, the applications of a firewall, has a tenth of it. */
 const JSON_LIMIT = 256 * 1024;
 
 /**

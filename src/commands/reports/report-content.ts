@@ -19,7 +19,7 @@ export interface ContentParts {
 
 const ROWS_IN_PART = 500;
 const CHARACTERS_IN_PART = 256 * 1024;
-/** Reports that are no list have some hundred values. */
+/** Reports other than lists have some hundred values. */
 const MOST_VALUES = 20_000;
 
 /** The content of a report. AppError 400 or 422 for faults of the report. */

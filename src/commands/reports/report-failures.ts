@@ -13,7 +13,7 @@ export function causeOf(error: unknown): FailureCause {
 }
 
 const MOST_TRIES = 5;
-/** Of skipped reports; beyond them the oldest is tried again. */
+/** Maximum of skipped reports; above it, the oldest is tried again. */
 const MOST_REMEMBERED = 1_000;
 
 /** Counts how often reports failed for unknown reasons since the start of this process. */

@@ -5,12 +5,12 @@ import type { PlistDict } from '../../protocol/plist/plist.js';
 
 /** A stored, acknowledged report that is to be written to the inventory. */
 export interface Report {
-  /** Of its command. */
+  /** Id of the report's command. */
   id: number;
   deviceId: number;
   /** The user of the device that reports; null: the device itself. */
   userId: number | null;
-  /** Of the device, before this report is handled. */
+  /** State of the device before this report is handled. */
   isEnrolled: boolean;
   wasSupervised: boolean;
   /** The OS version that the device lacked when it enrolled. */
@@ -20,7 +20,7 @@ export interface Report {
   isUserEnrollment: boolean;
   commandUuid: string;
   requestType: string;
-  /** Of the command, parsed on each call; only where the handler reads rows or parameters. */
+  /** Parameters of the command, parsed on each call; only where the handler reads rows or parameters. */
   parameters(): PlistDict;
   /** Empty where the handler reads rows. */
   body: PlistDict;
@@ -64,7 +64,7 @@ export interface ReportHandler {
   handle: HandleReports;
 }
 
-/** For reports that are rare, or that take statements of their own. */
+/** For reports that are rare, or that need separate statements. */
 export function oneByOne(
   handle: (report: Report, context: HandlerContext) => Promise<void>,
 ): HandleReports {

@@ -25,7 +25,7 @@ export class ReportSweep {
   readonly #options: ReportSweepOptions;
   /**
    * Devices whose reports must not overtake one that was left to a sweep, and the number of the sweep
-   * that was the last when a report of theirs was left.
+   * that was the last when one of their reports was left.
    */
   readonly #held = new Map<number, number>();
   #number = 0;

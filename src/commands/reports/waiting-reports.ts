@@ -4,17 +4,17 @@ export interface WaitingReport {
 }
 
 /**
- * The reports that this process is to handle. Those of one device are taken one after another, so that
- * the newest inventory remains; those of different devices in any order.
+ * The reports that this process is to handle. Reports of one device are handled one after another, so that
+ * the newest inventory remains; reports of different devices in any order.
  */
 export class WaitingReports {
   readonly #byDevice = new Map<number, number[]>();
-  /** Waiting or taken. */
+  /** Ids of waiting and claimed reports. */
   readonly #ids = new Set<number>();
-  /** Their taken report is not handled yet. */
+  /** Devices with a claimed report. */
   readonly #busy = new Set<number>();
 
-  /** Reports that wait or are taken. */
+  /** Number of waiting and claimed reports. */
   get size(): number {
     return this.#ids.size;
   }
@@ -28,7 +28,7 @@ export class WaitingReports {
     else ofDevice.push(id);
   }
 
-  /** At most one report of each device that has none taken. */
+  /** Claims at most one report of each device without a claimed report. */
   take(limit: number): WaitingReport[] {
     const taken: WaitingReport[] = [];
     for (const [deviceId, ids] of this.#byDevice) {
@@ -45,13 +45,13 @@ export class WaitingReports {
     return taken;
   }
 
-  /** The taken report is to be taken again, before others of its device. */
+  /** Returns a claimed report to the queue, before others of its device. */
   putBack({ id, deviceId }: WaitingReport): void {
     this.#busy.delete(deviceId);
     this.#byDevice.set(deviceId, [id, ...(this.#byDevice.get(deviceId) ?? [])]);
   }
 
-  /** The taken report is handled, or left to a later sweep. */
+  /** The claimed report is handled, or left to a later sweep. */
   release({ id, deviceId }: WaitingReport): void {
     this.#ids.delete(id);
     this.#busy.delete(deviceId);

@@ -29,7 +29,7 @@ function maskText(text: string, name: string): string {
   return URL_KEY.test(name) ? maskQuery(masked) : masked;
 }
 
-/** Of a URL without its scheme (RFC 3986 §3: userinfo, query and fragment). */
+/** Masks a URL without its scheme (RFC 3986 §3): its userinfo, query and fragment. */
 function maskUrl(rest: string): string {
   const end = rest.search(/[\\/?#]/);
   const authority = end < 0 ? rest : rest.slice(0, end);

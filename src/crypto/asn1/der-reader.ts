@@ -186,7 +186,7 @@ export function readBer(bytes: Buffer): Asn1Element {
   return readWhole(bytes, true);
 }
 
-/** Each segment costs a view of its own, however little it holds. */
+/** Limit on segments: each allocates a view, even if it is short. */
 function spendSegment(document: Document): void {
   document.segmentsLeft -= 1;
   if (document.segmentsLeft < 0) throw invalidAsn1('too many segments');

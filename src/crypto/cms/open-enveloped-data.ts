@@ -58,7 +58,7 @@ function open(der: Buffer, { certificate, privateKey, isNamed }: EnvelopeOpener)
   return decryptContent(message, key);
 }
 
-/** Everything that is wrong with a message looks the same from outside: no oracle. */
+/** All failures return the same error, so that senders have no padding oracle. */
 function refuse(cause?: unknown): AppError {
   return new AppError('invalid_message', 400, 'the message does not decrypt', { cause });
 }

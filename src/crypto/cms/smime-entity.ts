@@ -6,7 +6,7 @@ const MAX_HEADERS = 100;
 const MAX_HEADER_LENGTH = 65_536;
 const MAX_BOUNDARY_LENGTH = 70;
 const MAX_PARTS = 32;
-/** Of entities within entities. */
+/** Levels of entities within entities. */
 export const MAX_NESTING = 4;
 
 const field = /^([A-Za-z][A-Za-z0-9-]{0,76})[ \t]*:(.*)$/s;

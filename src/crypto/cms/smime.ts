@@ -53,7 +53,7 @@ export function readSmime(bytes: Buffer): SmimeMessage {
 
 /**
  * Opens what `readSmime` found, and returns the content inside: the decoded body of its MIME entity
- * (of the first one that is no multipart), or all of it when it has no header.
+ * (of the first one that is not a multipart), or all of it when it has no header.
  * @throws AppError `invalid_message`
  */
 export function openSmimeMessage({ type, der }: SmimeMessage, opener: EnvelopeOpener): Buffer {
@@ -138,7 +138,7 @@ function isMultipart({ mediaType }: MimeEntity): boolean {
   return mediaType.startsWith('multipart/');
 }
 
-/** The bytes of the first entity that is no multipart. */
+/** The bytes of the first entity that is not a multipart. */
 function leafContent(bytes: Buffer, depth: number): Buffer {
   if (depth > MAX_NESTING) throw invalidMime('nested too deeply');
   const entity = parseMimeEntity(textOf(bytes));

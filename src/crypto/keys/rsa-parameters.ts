@@ -23,7 +23,7 @@ const DEFAULT_TRAILER = 1;
 /** RSASSA-PSS-params (RFC 4055 3.1). */
 export interface PssParameters {
   digest: DigestName;
-  /** Of the mask generation function, which is MGF1 always. */
+  /** Digest of the mask generation function, which is always MGF1. */
   mgf1Digest: DigestName;
   saltLength: number;
 }

@@ -65,7 +65,7 @@ type Open = (key: Buffer, iv: Buffer, ciphertext: Buffer) => Promise<Buffer | un
 const openTripleDes: Open = async (key, iv, ciphertext) =>
   decipher('des-ede3-cbc', key, iv, ciphertext);
 
-/** Of SHA-1, for a key of 24 octets and an IV of 8. */
+/** SHA-1 blocks for a key of 24 octets and an IV of 8. */
 const SCHEME_BLOCKS = 3;
 
 /** RFC 7292 appendix C. */

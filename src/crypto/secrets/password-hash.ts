@@ -34,7 +34,7 @@ let running = 0;
 const waiting: (() => void)[] = [];
 
 /**
- * What is stored of a password: scrypt (RFC 7914) with a salt of its own, as text that names its
+ * The stored hash of a password: scrypt (RFC 7914) with a random salt, as text that names its
  * parameters. Works in the thread pool. AppError unavailable 503 while too many are waiting.
  */
 export async function hashPassword(password: string, cost = COST): Promise<string> {

@@ -145,7 +145,7 @@ export function encodeCrlDistributionPoints(urls: readonly string[]): Buffer {
 /** URLs of AuthorityInfoAccess (RFC 5280 4.2.2.1). */
 export interface AuthorityInfoAccess {
   ocsp: readonly string[];
-  /** Of the issuer's certificate. */
+  /** URLs of the issuer's certificate. */
   caIssuers: readonly string[];
 }
 

@@ -30,7 +30,7 @@ export function isSameName(one: Buffer, other: Buffer): boolean {
   }
 }
 
-/** Whether the first name lies in the subtree of the second, both as of `canonicalName`. */
+/** Whether the first name is in the subtree of the second; both come from `canonicalName`. */
 export function isWithinName(rdns: readonly string[], base: readonly string[]): boolean {
   return base.every((rdn, index) => rdns[index] === rdn);
 }
@@ -56,7 +56,7 @@ function canonicalAttribute(cursor: Asn1Cursor): string {
   ]);
 }
 
-/** RFC 5280 7.1, in short: neither the kind of string nor case nor further spaces matter. */
+/** RFC 5280 7.1, in short: ignores the string type, case and repeated spaces. */
 function canonicalText(text: string): string {
   return text.trim().replace(/\s+/g, ' ').toLowerCase();
 }

@@ -20,7 +20,7 @@ export interface StateCount {
 /** Counts of the whole fleet. */
 export interface FleetFigures {
   devices: DeviceCount[];
-  /** Of those that health is kept of. */
+  /** Counts of the devices that have a stored health. */
   health: StateCount[];
   items: StateCount[];
 }
@@ -33,8 +33,8 @@ export interface CountedFleet extends FleetFigures {
 const PAUSE_SECONDS = 60;
 const PAUSE_PER_DURATION = 20;
 
-// The version comes from devices: what is no number has no label of its own. Knex takes each question mark
-// for a binding.
+// Devices report the version: text that is not a number gets no label of its own. Knex reads each question mark
+// as a binding.
 const DEVICES = `
 select coalesce(enrollment_state, 'none') as "enrollmentState",
   coalesce(platform, 'unknown') as platform,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { TokenRole } from './token-repository.js';
 
-/** A session that has not ended, with what its token says. */
+/** A session that has not ended, with the name and role of its token. */
 export interface SessionRow {
   id: number;
   /** null: the token of the environment. */
@@ -9,7 +9,7 @@ export interface SessionRow {
   name: string;
   role: TokenRole;
   authenticated_at: Date;
-  /** The earliest of its ends: of its own, when idle, and of its token. */
+  /** The earliest of its own end, its idle end and the expiry of its token. */
   ends_at: Date;
 }
 
@@ -19,7 +19,7 @@ export interface NewSession {
   secretHash: Buffer;
   userAgent: string | null;
   ipAddress: string | null;
-  /** Milliseconds without use, and altogether, after which it ends. */
+  /** Milliseconds without use, and in all (`max`), after which the session ends. */
   idle: number;
   max: number;
 }

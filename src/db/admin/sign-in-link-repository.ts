@@ -76,7 +76,7 @@ export async function findTokenToLink(
   return await usable.where(selector).orderBy('id', 'desc').first();
 }
 
-// One is kept, so that a server knows that its first link has been made.
+// Keeps the last link: it shows that the server has created its first link.
 const REMOVE_OLD = `
 delete from sign_in_links where id in (
   select id from sign_in_links

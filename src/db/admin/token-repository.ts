@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 export type TokenRole = 'viewer' | 'operator' | 'admin';
 
-/** A stored token. Of the token itself only the SHA-256 is stored. */
+/** A stored token: only its SHA-256 is stored, not the token itself. */
 export interface TokenRow {
   id: number;
   name: string;

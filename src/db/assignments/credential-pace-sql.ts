@@ -12,8 +12,8 @@ built as (
 )`;
 
 /**
- * A `slot` for each install of `due` that fetches a credential, `:pause_ms` after the one before it, of all
- * items, devices and processes together, so that they don't overload who issues credentials.
+ * A `slot` for each install of `due` that fetches a credential, `:pause_ms` after the previous one of all
+ * items, devices and processes together, so that they don't overload the CA.
  */
 export const PACED = `
 pace as (
@@ -27,5 +27,5 @@ pace as (
   from due d cross join pace p where d.fetches_credential
 )`;
 
-/** Of the `slot` s of a command, if any: when it may be sent; null: at once. */
+/** When the command with the `slot` s may be sent; null: at once. */
 export const AFTER = `case when s.at > now() + interval '1 second' then s.at end`;

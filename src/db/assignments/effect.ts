@@ -2,7 +2,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import { LACKING } from './mass-removal-sql.js';
 import { VERSION_OF_DEVICE } from './rollout-sql.js';
 
-/** What a transaction changes of one item, as it stands. */
+/** The effect of a transaction so far on one item. */
 export interface ItemEffect {
   profile_id: number;
   identifier: string;
@@ -85,8 +85,8 @@ from change where gains or loses
 group by item_key order by item_key`;
 
 /**
- * What the transaction has changed so far of who should have what, by its own marks; undefined when it
- * has changed nothing of that.
+ * How the transaction's own marks change which devices should have which items; undefined if it
+ * has no marks.
  */
 export async function readEffect(trx: Transaction): Promise<Effect | undefined> {
   const own = await trx.raw<{ rows: { first: number | null; has_items: boolean }[] }>(OWN_MARKS);

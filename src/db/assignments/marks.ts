@@ -75,14 +75,14 @@ export async function readMarks(trx: Transaction, limit: number): Promise<Device
     .select('id', 'device_id', 'profiles_listed_at');
 }
 
-export interface TakenMarks {
-  taken: number;
+export interface ClaimedMarks {
+  claimed: number;
   /** Ids of devices. */
   left: number[];
 }
 
-const TAKE = `
-with gone as (
+const CLAIM = `
+with claimed as (
   delete from reconcile_marks m
   where m.id = any(:marks::bigint[]) and (m.device_id = any(:devices::bigint[])
     or not exists (select from devices d where d.id = m.device_id))
@@ -90,32 +90,32 @@ with gone as (
 ), listed as (
   update device_reconciliations r set profiles_listed_at = l.listed_at
   from (
-    select device_id, max(profiles_listed_at) as listed_at from gone
+    select device_id, max(profiles_listed_at) as listed_at from claimed
     where profiles_listed_at is not null group by device_id
   ) l
   where r.device_id = l.device_id
     and (r.profiles_listed_at is null or r.profiles_listed_at < l.listed_at)
 ), retried as (
   update device_items set ${TRIED_AGAIN}
-  where device_id in (select device_id from gone where has_new_facts)
+  where device_id in (select device_id from claimed where has_new_facts)
     and state = 'failed' and action is null
 )
-select count(*)::integer as taken,
-  array(select distinct device_id from gone where left_by_rule) as left
-from gone`;
+select count(*)::integer as claimed,
+  array(select distinct device_id from claimed where left_by_rule) as left
+from claimed`;
 
 /**
- * Deletes these marks of locked devices, and of devices that are gone. A later one stays. What has failed
+ * Deletes these marks of locked devices, and of deleted devices. A later one stays. What has failed
  * on a device with new facts is to be tried again. Returns how many
  * it deleted, and which devices have left a smart group.
  */
-export async function takeMarks(
+export async function claimMarks(
   trx: Transaction,
   { marks, devices }: { marks: readonly number[]; devices: readonly number[] },
-): Promise<TakenMarks> {
+): Promise<ClaimedMarks> {
   const bindings = { marks: [...marks], devices: [...devices] };
-  const { rows } = await trx.raw<{ rows: TakenMarks[] }>(TAKE, bindings);
-  return rows[0] ?? { taken: 0, left: [] };
+  const { rows } = await trx.raw<{ rows: ClaimedMarks[] }>(CLAIM, bindings);
+  return rows[0] ?? { claimed: 0, left: [] };
 }
 
 const REPLACED = `

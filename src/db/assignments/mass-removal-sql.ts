@@ -1,19 +1,19 @@
 /**
- * A removal begins, also of an install that is on its way. One that waited until the device kept still, or
+ * A removal begins, also of an install that is being sent. A removal that waited until the device stopped flapping, or
  * until a pause ended, has the same cause.
  */
 const LOSES = `due_step in ('remove', 'remove_waits') and state <> 'removing'`;
 const LOSES_BY_RULE = `${LOSES} and (reason_code is not distinct from 'flapping' or left_by_rule
     or device_id in (select device_id from leaving))`;
 
-/** States of items of devices that neither have the profile nor are about to. */
+/** States of items whose device does not have the profile and will not get it next. */
 export const LACKING = `('removing', 'not_applicable', 'waiting_for_user', 'conflict')`;
 
 /**
- * After `judged`: which profiles too many devices lose because of smart groups, within an hour, and
- * what happens next with each item when their removals are held back. Fewer than `:most_removals` devices,
- * or a tenth of those that have it, may lose it; the slice that goes beyond both is held back as a whole.
- * A mark that says so counts from its commit on, whichever mark of the device the slice took.
+ * After `judged`: which profiles too many devices lose within an hour because of smart groups, and
+ * the next step of each item if its removal is held back. Fewer than `:most_removals` devices,
+ * or a tenth of those that have it, may lose it; a slice that exceeds both is held back as a whole.
+ * A mark with `left_by_rule` counts from its commit on, even if the slice claimed another mark of the device.
  */
 export const MASS_REMOVALS = `
 leaving as (

@@ -7,11 +7,11 @@ import { VERSION_OF_DEVICE } from './rollout-sql.js';
 /** What has to be known of a profile before its targets are counted. */
 export interface OneOffProfile {
   identifier: string;
-  /** A rollout gives its devices different versions. */
+  /** An open rollout: its devices get different versions. */
   is_rolling_out: boolean;
-  /** An assignment may give it to devices. */
+  /** An assignment includes it. */
   may_be_assigned: boolean;
-  /** Of the versions that a device may get; without secrets. */
+  /** This and `variables` are of the versions that a device may get; `variables` has no secrets. */
   may_be_for_users: boolean;
   variables: string[];
 }

@@ -4,7 +4,7 @@ import { AFTER, BUILT, CREDENTIAL_TYPES, PACED } from './credential-pace-sql.js'
 import type { VersionPayload } from './reconcile.js';
 import { ITEM, WANTED } from './wanted-sql.js';
 
-/** What a device, or one of its users, gets of a profile. */
+/** The version of a profile for a device, or for one of its users. */
 export interface OneOffTarget {
   device_id: number;
   /** The user on whose channel it goes; null: the device itself. */
@@ -13,7 +13,7 @@ export interface OneOffTarget {
   version: number;
   identifier: string;
   uuid: string;
-  /** Of a version that is rendered for each device; null for others. */
+  /** Values for a version that is rendered for each device; null for other versions. */
   payload_values: unknown;
   /** Variables without a value for the device. */
   missing: string[] | null;
@@ -47,7 +47,7 @@ export interface OneOffScope {
 
 export interface OneOffPlan extends OneOffScope {
   verb: 'install' | 'remove';
-  /** Those of the devices that an assignment gives the profile; only a removal is refused for these. */
+  /** Devices that have an assignment of the profile: its removal is refused for them. */
   assigned: readonly number[];
 }
 
@@ -89,7 +89,7 @@ select device_id, device_user_id, version_id, version, identifier, uuid, payload
 from fact
 order by device_id, device_user_id`;
 
-/** What each of the devices gets of the profile; nothing of a device that does not exist. */
+/** The version of the profile for each device; none for a device that does not exist. */
 export async function oneOffTargets(trx: Transaction, plan: OneOffPlan): Promise<OneOffTarget[]> {
   const { rows } = await trx.raw<{ rows: OneOffTarget[] }>(TARGETS, bindingsOf(plan));
   return rows;
@@ -107,7 +107,7 @@ with device as (
 select w.device_id, w.assignment_id from wanted w where w.profile_id = :profile
 order by w.device_id`;
 
-/** Those of the devices that an assignment gives the profile, and one that does. */
+/** Those of the devices that have an assignment of the profile, with one such assignment. */
 export async function assignedDevices(
   trx: Transaction,
   { profileId, deviceIds }: OneOffScope,
@@ -125,7 +125,7 @@ export async function assignedDevices(
   return rows;
 }
 
-/** The batch that the commands are of, and when each may be sent; null: of none. */
+/** The batch of the commands; no row if they have none. */
 const OF_BATCH = `left join command_batches b on b.id = :batch::bigint`;
 const BATCH_COLUMNS = 'command_batch_id, priority, ttl, expires_at';
 const BATCH_VALUES = 'b.id, coalesce(b.priority, 0), coalesce(b.ttl, 5), b.expires_at';
@@ -187,7 +187,7 @@ export interface OneOffCommand {
   was_under_way: boolean;
 }
 
-/** What may be sent when, and the batch that it is of. */
+/** The batch, and when the command of each device may be sent. */
 export interface OneOffBatch {
   batchId: number;
   /** When the command of a device may be sent; null: at once. */
@@ -198,7 +198,7 @@ export interface OneOffInstalls {
   profileId: number;
   targets: readonly OneOffTarget[];
   batch?: OneOffBatch | undefined;
-  /** Of all versions of the targets. */
+  /** Payloads of all versions of the targets. */
   payloads: readonly VersionPayload[];
   /** The plist of the command that removes the profile, with zeros for the command's UUID. */
   removal: string;

@@ -21,7 +21,7 @@ export interface AssignmentChange {
 export interface AssignmentPreview {
   gain: number;
   lose: number;
-  /** Of those that gain it: why they can't have it now. */
+  /** Devices among `gain` that can't have it now, by reason. */
   not_enrolled: number;
   serial_not_proved: number;
   unmanaged_profile: number;

@@ -13,7 +13,7 @@ export interface ReconcileScope {
   ignoresPause?: boolean | undefined;
   /** Those of the devices that have left a smart group, or joined one that is excluded. */
   left?: readonly number[] | undefined;
-  /** So many devices, or a tenth of those with an item, may lose it within an hour for that reason. */
+  /** Such removals pause once this many devices, and over a tenth of those with an item, lose it within an hour. */
   mostRemovals: number;
 }
 
@@ -42,7 +42,7 @@ export interface VersionPayload {
 export interface ItemCommands {
   itemIds: readonly number[];
   payloads: readonly VersionPayload[];
-  /** The plist of RemoveProfile, with IDENTIFIER and the UUID of zeros in place of its own. */
+  /** The plist of RemoveProfile, with IDENTIFIER and zeros as placeholders for identifier and UUID. */
   removal: string;
   /** Milliseconds between two installs that fetch a credential. */
   credentialPauseMs: number;
@@ -146,7 +146,7 @@ export interface VersionToBuild {
   profile_id: number;
   number: number;
   is_signed: boolean;
-  /** It is a template: each device gets it with values of its own. */
+  /** A template: it is rendered with the values of each device. */
   is_rendered: boolean;
   holds_secrets: boolean;
   content_digest: Buffer;

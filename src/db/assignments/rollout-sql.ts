@@ -24,7 +24,7 @@ case
 /**
  * What has come of a stage: of its devices, and of those that it added to the stage before it. An item
  * counts as failed from its first failed attempt until the device has listed it; a command that was
- * cancelled is no failure.
+ * cancelled is not a failure.
  */
 export const MEASURE = `
 with item as (

@@ -5,7 +5,7 @@ import { CANCEL_UNSENT, MEASURE, RETRY_FAILED } from './rollout-sql.js';
 export type RolloutState = 'running' | 'halted' | 'rolled_back' | 'finished';
 
 export interface RolloutStage {
-  /** Of the devices, with at most two decimals. */
+  /** Percentage of the devices, with at most two decimals. */
   percent: number;
   soak_minutes: number;
 }
@@ -168,8 +168,8 @@ export async function deleteRollout(trx: Transaction, id: number): Promise<void>
 const CANCELLED_AT_ONCE = 1_000;
 
 /**
- * Cancels the commands of a version that were not sent yet. Resolves once none is left; what is queued
- * meanwhile is cancelled by the reconciler.
+ * Cancels the unsent commands of a version. Resolves when none is left. The reconciler cancels those that
+ * are queued meanwhile.
  */
 export async function cancelUnsent(
   db: Database,
@@ -196,8 +196,8 @@ export async function retryFailed(
   await trx.raw(RETRY_FAILED, { profile, version });
 }
 
-/** What an upload says of the version that devices get, where it is not the one uploaded. */
-export interface UploadSettlement {
+/** Why devices do not get the uploaded version yet; empty if they do. */
+export interface UploadOutcome {
   rollout?: { id: number; state: RolloutState; detail: string };
   /** No device gets the version until that many are confirmed. */
   unconfirmed?: { detail: string };
@@ -223,11 +223,11 @@ export async function holdVersion(
  * Decides whether devices get a version that was uploaded, of a profile that the caller has locked: not
  * while a rollout is open, nor if the admin holds it back.
  */
-export async function settleUpload(
+export async function applyUpload(
   trx: Transaction,
   id: number,
   { isNew, activate }: { isNew: boolean; activate: boolean },
-): Promise<UploadSettlement> {
+): Promise<UploadOutcome> {
   const open = await findOpenRollout(trx, id);
   if (open !== undefined) {
     const { former_version: former, version, state } = open;

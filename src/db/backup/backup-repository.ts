@@ -167,7 +167,7 @@ where state in ('waiting', 'running') and not exists (
   select from jobs j where j.key = ? || b.id and j.status <> 'dead')
 returning id`;
 
-/** Ends those under way that no job makes any more. `keyPrefix`: of the keys of their jobs. */
+/** Fails the waiting and running backups that have no job. `keyPrefix`: prefix of their jobs' keys. */
 export async function failAbandoned(trx: Transaction, keyPrefix: string): Promise<number[]> {
   await trx.raw(LOCK);
   const { rows } = await trx.raw<{ rows: { id: number }[] }>(ABANDONED, [keyPrefix]);
@@ -210,7 +210,7 @@ export async function findFinishedBackups(
 
 const GONE = 'its file is gone: somebody deleted or moved it, or another disk is mounted';
 
-/** Of finished backups whose files are not there any more: they are no good. */
+/** Marks finished backups as failed whose files are missing. */
 export async function failMissingBackups(
   { background }: Pick<Database, 'background'>,
   ids: readonly number[],
@@ -221,7 +221,7 @@ export async function failMissingBackups(
   );
 }
 
-/** Notes that the files of these names, in any case, are gone. */
+/** Records that the files of these names are deleted. */
 export async function markBackupsDeleted(
   { background }: Database,
   files: readonly string[],

@@ -2,8 +2,8 @@ import { IS_SUPERSEDED } from '../jobs/job-repository.js';
 import { JOBS_SCHEMA } from '../jobs/jobs-schema.js';
 
 /**
- * Tables that are no part of a backup: what the migrations themselves record, the processes of the
- * source, and the backups that it has made, whose files lie elsewhere.
+ * Tables that a backup leaves out: the records of migrations, the processes of the
+ * source, and its backups, whose files are elsewhere.
  */
 export const LEFT_OUT: readonly string[] = [
   'knex_migrations',
@@ -13,8 +13,8 @@ export const LEFT_OUT: readonly string[] = [
 ];
 
 /**
- * The jobs as a backup has them, apart from the tables of the library, whose form is its own: text, since the
- * types of its columns may change.
+ * The jobs in a backup, independent of the library's own tables. They are text, since the
+ * types of the library's columns may change.
  */
 export const JOBS = {
   name: 'jobs',
@@ -26,7 +26,7 @@ export const JOBS = {
 };
 
 /**
- * The jobs that are to run after a restore. One that was running is as one whose process has died: the
+ * The jobs that run after a restore. A job that was running is treated as if its process had died: the
  * attempt counts.
  */
 export const SELECT_JOBS = `

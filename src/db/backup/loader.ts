@@ -24,7 +24,7 @@ where c.relnamespace = 'public'::regnamespace and c.relname = any($1)
   and i.indpred is null and not exists (select from pg_constraint k where k.conindid = i.indexrelid)
 order by i.indexrelid`;
 
-/** Of rows that wait for PostgreSQL, so that neither waits for the other. */
+/** Bytes of rows to read ahead, so that neither the reader nor PostgreSQL waits. */
 const AHEAD_BYTES = 1024 * 1024;
 
 interface Definition {
@@ -50,7 +50,7 @@ export class Loader {
   }
 
   /**
-   * Empties the tables and takes away what would work on each row: triggers, constraints with an index,
+   * Empties the tables, and drops or disables what would run for each row: triggers, constraints with an index,
    * foreign keys, indexes. The owner of the tables may do that; `session_replication_role` needs a superuser.
    */
   async begin(): Promise<void> {
@@ -93,7 +93,7 @@ export class Loader {
     return stream.rowCount;
   }
 
-  /** Puts back what `begin` has taken away, which proves that every reference leads somewhere. */
+  /** Restores what `begin` dropped and disabled. Adding the foreign keys checks every reference. */
   async finish(sequences: readonly SequenceValue[]): Promise<void> {
     const client = this.#client;
     await client.query(ADD_TASKS);

@@ -20,7 +20,7 @@ export interface TableColumns {
 }
 
 export interface TableCopy extends TableColumns {
-  /** Of COPY. Bytes are half as long in the binary one, and nothing is parsed. */
+  /** Format of COPY. Binary halves the size of bytea values and needs no parsing. */
   rowFormat: 'text' | 'binary';
 }
 
@@ -79,7 +79,7 @@ export class Snapshot {
   }
 
   /**
-   * On a connection of its own. AppError conflict if a migration runs meanwhile, or locks a table for
+   * Uses a separate connection. AppError conflict if a migration runs meanwhile, or locks a table for
    * longer than 10 seconds.
    */
   static async open(db: Database): Promise<Snapshot> {

@@ -2,18 +2,17 @@ import type pg from 'pg';
 import type { Database } from '../connection/database.js';
 import { LEFT_OUT, quoted } from './backup-tables.js';
 
-/** What a restore may begin with. */
+/** The state of the database that a restore would write to. */
 export interface Target {
-  /** The first thing in it that is not of an unused Muster; undefined: it is empty. */
+  /** The first row or relation that a new installation would not have; undefined: there is none. */
   content: string | undefined;
   /** Migrated, as `muster migrate` or an interrupted restore leaves it. */
   isMigrated: boolean;
 }
 
 /**
- * `isState`: no row of it has an id of its own or belongs to another row. Such tables are the state and
- * the settings of the server as a whole: migrations write rows into them, and a program that changes one leaves
- * an audit event.
+ * `isState`: single-row tables of server state, without ids and foreign keys. Migrations insert their rows;
+ * a later change of one is recorded in an audit event.
  */
 const RELATIONS = `
 select c.relname as name, c.relkind as kind,

@@ -90,7 +90,7 @@ const LINKS = [
   ['command_batch_device_groups', 'device_group_id', 'groupIds'],
 ] as const;
 
-/** Stores whom the request named. */
+/** Stores the devices, tags and groups that the request named. */
 export async function linkTargets(
   trx: Transaction,
   batchId: number,

@@ -13,7 +13,7 @@ export interface TargetSelection {
   deviceIds: readonly number[];
   tagIds: readonly number[];
   groupIds: readonly number[];
-  /** Of a filter of devices; none: no condition. */
+  /** Rules of a filter of devices; empty: no condition. */
   nodes: readonly FilterNode[];
 }
 
@@ -22,10 +22,10 @@ export interface FailedOf {
   failedOf: number;
 }
 
-/** What decides whether devices get the command, and in which form. */
+/** Facts that decide whether devices get the command, and in which form. */
 export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
   enrollment_state: string | null;
-  /** Has a user who is enrolled; null where that does not matter. */
+  /** Whether an enrolled user exists; null if the command does not need one. */
   has_user: boolean | null;
   has_unlock_token: boolean | null;
   /** Lacks a value of a variable. */
@@ -117,7 +117,7 @@ function targetsSql(selection: TargetSelection | FailedOf, needs: FactNeeds): Sq
   };
 }
 
-/** Cuts the targets into slices of so many. */
+/** Cuts the targets into slices of `size` devices. */
 const storedSql = (size: number) => `, stored as (
   insert into command_batch_slices (command_batch_id, number, size, device_ids, device_user_ids)
   select ?, number, ${size}, array_agg(id),

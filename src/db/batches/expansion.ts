@@ -9,7 +9,7 @@ import { type BatchFacts, type FactNeeds, factNames, factSql } from './batch-tar
 export interface Slice {
   batch: Batch;
   number: number;
-  /** Of every slice of the batch but the last. */
+  /** Devices in every slice of the batch but the last. */
   size: number;
   deviceIds: number[];
   /** The user of each device that the command is for; null: of a batch that decides by itself. */
@@ -31,7 +31,7 @@ interface SliceRow {
   device_user_ids: (number | null)[] | null;
 }
 
-/** Takes the next slice, which is gone with the commit. `except`: slices that have failed, as `batch/number`. */
+/** Claims the next slice; the commit deletes it. `except`: slices that have failed, as `batch/number`. */
 export async function claimSlice(
   trx: Transaction,
   except: readonly string[],

@@ -25,7 +25,7 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Needs what a write needs, and leaves nothing behind: the rows exceed work_mem and spill 4 MB to disk,
+ * Fails if writes would fail, and changes no rows: the CTE exceeds work_mem and spills 4 MB to disk,
  * the message commits a WAL record, and the delete of no row fails in a read-only database. One simple
  * query is one transaction.
  */

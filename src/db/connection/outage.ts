@@ -60,7 +60,7 @@ const LOST_MESSAGES = [
 ];
 /** Knex puts the statement with its values before the driver's message: only the end counts. */
 const LOST = new RegExp(`(^| - )(${LOST_MESSAGES.join('|')})$`);
-/** The two sides cannot agree on who the client is. */
+/** SASL authentication failed. */
 const AUTHENTICATION_FAILED = /^SASL: /;
 
 interface DriverError extends Error {

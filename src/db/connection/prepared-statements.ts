@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type pg from 'pg';
 import type { Sql } from './statement-runner.js';
 
-/** A text is prepared from this use on: filters and fieldsets make many that come only once. */
+/** A text is prepared from this use on: many texts with filters and fieldsets are used only once. */
 const USES_BEFORE = 3;
 /** Texts whose uses are counted. */
 const MOST_TEXTS = 500;
@@ -23,10 +23,10 @@ export type NamedText = Pick<KnownText, 'text'> & { name?: string };
 
 const texts = new LRUCache<string, KnownText>({ max: MOST_TEXTS });
 
-/** The names prepared on each connection, the one that was not used for longest first. */
+/** The names prepared on each connection, least recently used first. */
 const namesOn = new WeakMap<object, Set<string>>();
 
-/** The driver keeps the texts by name, and sends one that it knows no second time. */
+/** The driver stores texts by name, and does not send a stored one again. */
 interface DriverConnection {
   connection: { parsedStatements: Record<string, string> };
 }

@@ -107,8 +107,7 @@ function constraintError(error: PostgresError, fieldOf: FieldOf): AppError | und
       });
     }
     case NO_ACCOUNT: {
-      const message =
-        'The profile has no account of the enrollment program: give it one (dep_account) first';
+      const message = 'The profile has no DEP account: set its dep_account first';
       return new AppError('no_dep_account', 409, message, { cause: error });
     }
     default:

@@ -9,7 +9,7 @@ import {
 type Raw = readonly (string | null)[];
 type Parser = (raw: string) => unknown;
 
-/** Lets the driver pass on what it receives. */
+/** Makes the driver return values as the texts that it receives. */
 export const RAW_TYPES: pg.CustomTypesConfig = { getTypeParser: () => (raw: string) => raw };
 
 const RAW = Symbol('raw');
@@ -18,13 +18,13 @@ interface TextRow {
   [RAW]: Raw;
 }
 
-/** Classes by the columns that they are made for. */
+/** Row classes by their columns. */
 const classes = new Map<string, new (raw: Raw) => TextRow>();
 const MOST_CLASSES = 500;
 
 /**
- * Rows whose columns are parsed when they are read. A page of devices has 165 columns a row, most of which
- * are only written into the document, for which their text is enough.
+ * Rows whose columns are parsed when they are read. A page of devices has 165 columns a row. Most of them
+ * are only written into the document, which needs no more than their text.
  */
 export function textRows<Row>(
   { rows, fields }: pg.QueryArrayResult,

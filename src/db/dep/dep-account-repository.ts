@@ -124,7 +124,7 @@ export async function listAccountsOfServer(
     .pluck<number[]>('id');
 }
 
-/** Remarks on an account whose token works. */
+/** Status of an account whose token works. */
 interface AccountRemarks {
   status_text: string | null;
   status_advice: string | null;

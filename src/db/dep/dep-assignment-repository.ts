@@ -7,7 +7,7 @@ type AssignmentAction = 'assign' | 'remove' | 'none';
 
 /** A serial number whose assignment is due. */
 export interface DueAssignment {
-  /** Of `dep_devices`. */
+  /** Id in `dep_devices`. */
   id: number;
   serial: string;
   action: AssignmentAction;
@@ -77,7 +77,7 @@ export async function claimAssignments(
 
 export interface ClaimedIds {
   ids: number[];
-  /** Of the claim. Rows that became due again meanwhile are left alone: the wanted profile changed. */
+  /** The claim's `until`. Rows that became due again since then are skipped: their desired profile changed. */
   until: Date;
 }
 
@@ -102,7 +102,7 @@ export async function releaseAssignments(
   await trx.raw(RELEASE, { ids, until, at, error } as Record<string, Knex.RawBinding>);
 }
 
-// An assignment that is no longer wanted takes its error with it.
+// Clears the due assignment and its error, but not other errors.
 const CLEAR = `
 update dep_devices set assignment_due_at = null, assignment_attempts = 0,
   (last_error, last_error_at) = (select last_error, last_error_at where ${IS_OTHER_FAILURE})

@@ -37,8 +37,8 @@ from jsonb_populate_recordset(null::dep_devices, cast(? as jsonb)) a
 where x.id = a.id`;
 
 /**
- * Undoes what the trigger on `devices` did: it treats the profile of a merged device, or of one that
- * changed accounts, as newly assigned and would have it sent again. `assignments`: rows of
+ * Undoes the trigger on `devices`: it treats the profile of a merged device, or of one that
+ * changed accounts, as newly assigned, so that it would be sent again. `assignments`: rows of
  * `dep_devices` as JSON.
  */
 export async function restoreAssignments(

@@ -33,7 +33,7 @@ export interface DepProfile {
 export interface DepProfileRow extends DepProfile {
   id: number;
   dep_account_id: number | null;
-  /** Of the last definition at Apple. */
+  /** UUID of the last definition at Apple. */
   uuid: string | null;
   definition_digest: Buffer | null;
   status: 'local' | 'pending' | 'defined' | 'failed';
@@ -126,7 +126,7 @@ insert into dep_profile_definitions (uuid, dep_profile_id, dep_account_id, diges
 select ?::uuid, ?::bigint, id, ?::bytea from dep_accounts where id = ?
 on conflict (uuid) do nothing`;
 
-/** Records that the UUID is one of ours; stores nothing if the account was deleted. */
+/** Records that this server defined the UUID; stores nothing if the account was deleted. */
 export async function recordDefinition(
   trx: Transaction,
   { uuid, profileId, digest, accountId }: ProfileDefinitionRecord,

@@ -15,7 +15,7 @@ export type Repair =
   | 'unassign';
 
 export interface DriftedRow {
-  /** Of `dep_devices`. */
+  /** Id in `dep_devices`. */
   id: number;
   repair: Repair;
   /** The default profile to assign. */

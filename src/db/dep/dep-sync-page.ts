@@ -31,7 +31,7 @@ export interface KnownSerial {
   device_id: number | null;
   /** Whether the account lists it, by the pages stored so far. */
   is_active: boolean;
-  /** Of the last stored operation. */
+  /** Date of the last stored operation. */
   op_date: Date | null;
 }
 

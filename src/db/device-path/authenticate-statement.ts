@@ -93,8 +93,8 @@ judged as (
 )`;
 
 /**
- * The stored serial number stays when another record has the reported one, when no enrollment begins,
- * and when only the stored one was proven: the secrets kept under it would be lost.
+ * Keeps the stored serial number if another record has the reported one, if no enrollment begins,
+ * or if only the stored one was proven: the secrets stored under it would be lost.
  */
 const SERIAL_NUMBER = `case
       when v.serial_number is null or v.serial_number = d.serial_number then d.serial_number
@@ -243,7 +243,7 @@ former as (
  * deleted meanwhile.
  *
  * Proof of the serial number is an answer to a challenge signed with Apple's device certificate (over
- * the air), or an automated enrollment. A signed request in one step is none: the device may have
+ * the air), or an automated enrollment. A signed request in one step proves nothing: the device may have
  * signed it for another server.
  */
 export const AUTHENTICATE = {

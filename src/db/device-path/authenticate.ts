@@ -48,7 +48,7 @@ export interface Authenticated {
 
 /** An Authenticate that waits for an admin. */
 export interface HeldEnrollment {
-  /** Of the row in `enrollment_requests`. */
+  /** Id of the row in `enrollment_requests`. */
   requestId: number;
   /** The enrolled device. */
   deviceId: number;

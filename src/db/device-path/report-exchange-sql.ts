@@ -52,13 +52,13 @@ function one({ parameter: { one: type, name } }: Channel): string {
 /**
  * Identifies the sender, stores its report and claims its next command, in one statement. All CTEs see
  * the same snapshot, so the reported command is excluded from the choice by its uuid. A report also
- * completes a command that expired or was cancelled meanwhile, since the device did execute it. Neither
- * channel sees the commands of the other.
+ * completes a command that expired or was cancelled meanwhile, since the device did execute it. Device and user
+ * channel have separate commands.
  *
  * A device begins with Idle; its further messages report commands. A command answered NotNow is offered
  * again at an Idle, and a command of the last priority is only sent once there is no such command. The
- * commands of a cancelled batch become final some thousands at a time: none is sent meanwhile. With the
- * command come the facts of the device, for the check that it can still take it.
+ * commands of a cancelled batch become final some thousands at a time: none is sent meanwhile. The statement also
+ * returns the facts of the device, to check that it is still eligible for the command.
  */
 function exchangeSql(source: string, { columns, join, isOwn, isServed, more }: Channel): string {
   return `

@@ -13,10 +13,10 @@ export interface IncomingReport {
   fingerprint: Buffer;
   /** UDID or EnrollmentID of the message, in lower case. */
   deviceKey: string;
-  /** On the user channel: that user has a queue of its own. */
+  /** Set on the user channel: each user has a separate queue. */
   userKey?: string | undefined;
   status: ReportStatus;
-  /** Null for Idle, and for a CommandUUID that is no UUID, as none of ours is. */
+  /** Null for Idle, and for a CommandUUID that is not a UUID, which Muster never sends. */
   commandUuid: string | null;
   /** JSON text of the ErrorChain. */
   errorChain: string | null;
@@ -49,7 +49,7 @@ export interface NextCommand {
   /** Its own payload, or the body that it shares with others: without its CommandUUID. */
   payload: Buffer;
   isShared: boolean;
-  /** Of a profile that is rendered for this device. */
+  /** Values for a profile that is rendered for this device. */
   values: ProfileValues | undefined;
   requestType: string;
   /** An admin queued it although the device does not fit. */
@@ -90,8 +90,8 @@ interface ExchangeRow {
 export interface ReportExchangeOptions {
   db: Database;
   /**
-   * Request types whose acknowledged reports a handler reads later. Of reports on the user channel only
-   * ProfileList is read: the others say nothing of the device.
+   * Request types whose acknowledged reports a handler reads later. On the user channel, a handler reads only
+   * ProfileList: the other reports do not describe the device.
    */
   handledTypes: readonly string[];
 }

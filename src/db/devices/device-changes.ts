@@ -4,7 +4,7 @@ import type { Transaction } from '../connection/unit-of-work.js';
 import type { InventoryRow } from './inventory-repository.js';
 import type { ListedTable } from './unchanged-inventory.js';
 
-/** `command`: one has done it. `report`: the device has reported it. `enrollment`: a check-in, or Apple's enrollment program. */
+/** Source of the change: a command, a report of the device, or `enrollment`: a check-in or DEP. */
 export interface ChangeCause {
   cause: 'command' | 'report' | 'admin' | 'enrollment';
   /** The request type of a command, or the name of an admin's token. */
@@ -77,7 +77,7 @@ cross join lateral jsonb_to_record(entry.value) as c (device_id bigint, kind tex
 order by n`;
 
 /**
- * Writes which entries have appeared, gone or got another version. The first list of a device is no change. Without
+ * Writes which entries were added, removed or updated. The first list of a device is no change. Without
  * any change no statement runs.
  */
 export async function writeListChanges(

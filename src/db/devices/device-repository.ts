@@ -180,7 +180,7 @@ export function guardOfNewDevice(identifiers: [name: string, value: string][]): 
   return { text: GUARD_OF_NEW_DEVICE, bindings: [udid, enrollment_id, serial_number] };
 }
 
-/** The function looks for the devices after it has the locks, in a snapshot of its own. */
+/** The SQL function looks for the devices after it has the locks, in a new snapshot. */
 const GUARD_OF_NEW_DEVICE = `
 select from (select lock_new_device(?, ?, ?) as is_new) locked where is_new`;
 

@@ -120,7 +120,7 @@ export async function updateDeviceFacts(
 
 /**
  * One JSON parameter for all devices. A column that a device does not name keeps its value. The ids are
- * a parameter of their own, for a plan that finds the rows by key.
+ * a separate parameter, so that the plan finds the rows by key.
  */
 function updateFactsSql(columns: readonly string[]): string {
   const list = (table: string) => columns.map((name) => `${table}.${name}`).join(', ');

@@ -38,7 +38,7 @@ const KEY: Record<ListedTable, string> = {
   installed_profiles: 'payload_identifier',
 };
 
-/** The ids are a parameter of their own, for a plan that finds the rows by device. */
+/** The ids are a separate parameter, so that the plan finds the rows by device. */
 const REMOVE_LISTED = `
 with lists as (
   select * from jsonb_to_recordset(?::jsonb) as l (
@@ -178,7 +178,7 @@ function withFormerFacts(
   });
 }
 
-/** Compares whole lists only: others say nothing of the facts that they omit. */
+/** Compares whole lists only: a fact that a partial list omits may still hold. */
 async function withoutUnchanged(
   trx: Knex.Transaction,
   table: ListedTable,

@@ -4,7 +4,7 @@ import { runPrepared } from '../connection/prepared-statements.js';
 /** A longer report is read alone and in pieces: decoding the hex digits of 8 MB blocks for 50 ms. */
 const LARGE_REPORT = 64 * 1024;
 const PIECE = 512 * 1024;
-/** Of one batch: in memory they take ten times as much. */
+/** Bytes of the reports in one batch; in memory they need ten times as much. */
 const MOST_BYTES = 2 * 1024 * 1024;
 
 export interface StoredReport {
@@ -100,8 +100,8 @@ export function claimReports(
   return runPrepared<ClaimedReport>(trx, { text, bindings: [[...ids]] });
 }
 
-// The answers to the daily inventory are most of what a database would hold, and the facts in them are
-// stored by now.
+// The answers to the daily inventory would be most of the database, and their facts are already
+// stored in the inventory.
 const MARK = `
 update commands set needs_handling = false, reason = null,
   result = case when scheduled_sha256 is null or ?::boolean then result end

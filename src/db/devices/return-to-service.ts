@@ -28,7 +28,7 @@ export interface ReturningDevice extends ReturnToServiceSettings {
   os_version: string | null;
   /** Supervised, and enrolled by Automated Device Enrollment. */
   is_entitled: boolean;
-  /** Of the present enrollment, or of a former one of the same device. */
+  /** From this enrollment, or from an earlier one of the same device. */
   sealed_bootstrap_token: Buffer | null;
 }
 

@@ -19,7 +19,7 @@ select sha256 from command_payloads where sha256 = any(?::bytea[]) order by sha2
 
 /**
  * Stores those payloads that are not stored yet, and locks all of them until the transaction ends, so
- * that nobody removes one before a command refers to it. Only what is missing is sent.
+ * that none is deleted before a command refers to it. Sends only the missing payloads to PostgreSQL.
  */
 export async function storeSharedPayloads(
   trx: Knex.Transaction,

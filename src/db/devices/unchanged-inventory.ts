@@ -61,7 +61,7 @@ const UNCHANGED = {
 
 type ComparedTable = keyof typeof UNCHANGED;
 
-/** Of entries that have a key. */
+/** Tables whose entries have a key. */
 export type ListedTable = Exclude<ComparedTable, 'available_os_updates'>;
 
 export interface Unchanged {
@@ -71,7 +71,7 @@ export interface Unchanged {
   idsOfLists: Map<number, number[]>;
 }
 
-/** Finds a stored row of its own for each of the rows that are not changed. */
+/** Finds a distinct stored row for each unchanged row. */
 export async function findUnchanged(
   trx: Knex.Transaction,
   table: ComparedTable,

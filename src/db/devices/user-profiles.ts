@@ -31,7 +31,7 @@ from list l cross join jsonb_to_recordset(l.profiles)
   as p (payload_identifier text, payload_uuid text, is_managed boolean)
 where p.payload_identifier is not null`;
 
-/** Makes what is known of the users' profiles what they list. */
+/** Replaces the stored profiles of these users with those that they list. */
 export async function replaceUserProfiles(
   trx: Knex.Transaction,
   lists: readonly ListedUserProfiles[],
@@ -64,7 +64,7 @@ export interface UserOfDevice {
   deviceId: number;
 }
 
-/** Those of the users that have nothing under way any more, and of whom no scheduled ProfileList waits. */
+/** The enrolled users among these without a pending item and without a scheduled ProfileList. */
 export async function usersToList(
   trx: Transaction,
   users: readonly number[],
@@ -74,7 +74,7 @@ export async function usersToList(
   return rows;
 }
 
-/** The users of these devices for whom something is installed. */
+/** The users of these devices with an installed item. */
 export async function usersWithItems(
   trx: Transaction,
   deviceIds: readonly number[],

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** Of the inventory: see db/devices/command-repository. Such a command also waits for those answered NotNow. */
+/** Priority of inventory commands (db/devices/command-repository). They also wait for commands answered NotNow. */
 const LAST_PRIORITY = -1_000_000;
 
 /** Who did something, as the audit trail knows it. */
@@ -46,7 +46,7 @@ export interface TimelineFacts {
   enrollment_state: string | null;
   unenrolled_at: Date | null;
   topic: string | null;
-  /** Of the device, or of its user that the command is for. */
+  /** `is_enrolled` and `has_token` of the device, or of its user if the command is for the user. */
   is_enrolled: boolean;
   has_token: boolean;
   push_state: string | null;

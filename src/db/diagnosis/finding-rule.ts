@@ -1,4 +1,4 @@
-/** How much a finding matters: `stuck` devices do not do what they should until somebody acts. */
+/** `stuck`: the device does not work as it should until an admin acts. */
 export const SEVERITIES = ['stuck', 'attention', 'info'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -15,7 +15,7 @@ export interface RuleLimits {
 
 /**
  * What is wrong with a device, as SQL over its row `s` of SUBJECT. At most one row for a device. A
- * finding holds from `from` until `until`, so that the same text says what time alone will change.
+ * finding holds from `from` until `until`: these also say when time alone will change it.
  */
 export interface FindingRule {
   code: string;
@@ -27,7 +27,7 @@ export interface FindingRule {
   from?: string;
   /** Timestamp; never if left out. */
   until?: string;
-  /** Since when; null where no fact says it: then since it was first seen. */
+  /** When it began; null if no fact says so: then when it was first found. */
   since: string;
   /** Members of a JSON object, for the message. */
   facts?: string;

@@ -44,23 +44,23 @@ export async function lockHealth(trx: Knex.Transaction): Promise<boolean> {
 }
 
 /** The newest first: a change does not wait behind an evaluation of the whole fleet. */
-const TAKE = `
-with taken as (
+const CLAIM = `
+with claimed as (
   delete from health_marks where id in (
     select id from health_marks order by id desc limit :limit for update skip locked)
   returning device_id
 ), due as (
   select device_id from device_health where due_at <= now() order by due_at limit :limit
 )
-select device_id as id from taken union select device_id from due
+select device_id as id from claimed union select device_id from due
 union (${unfinished(':setup')} limit :limit) order by id`;
 
 /** Removes marks with the transaction, and returns their devices and those that are due. */
-export async function takeHealthWork(
+export async function claimHealthWork(
   trx: Knex.Transaction,
   { limit, setup }: Pick<RuleLimits, 'setup'> & { limit: number },
 ): Promise<number[]> {
-  const { rows } = await trx.raw<{ rows: { id: number }[] }>(TAKE, { limit, setup });
+  const { rows } = await trx.raw<{ rows: { id: number }[] }>(CLAIM, { limit, setup });
   return rows.map(({ id }) => id);
 }
 

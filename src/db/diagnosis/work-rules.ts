@@ -9,7 +9,7 @@ const ERROR_TEXT = `left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
         case when c.status = 'Expired' then 'the device fetched it and never answered' end,
         c.status), 200)`;
 
-/** An older failure says nothing of the device as it is. */
+/** Older failures are ignored. */
 const FAILURES_COUNT_FOR = `interval '30 days'`;
 
 /** What the device does with commands, profiles and questions. */
@@ -56,7 +56,7 @@ export const WORK_RULES: FindingRule[] = [
   {
     code: 'commands_failing',
     severity: 'attention',
-    // The last three answers for this type were errors. Items have a finding of their own.
+    // The last three answers for this type were errors. Items have a separate finding.
     joins: `cross join lateral (
       select f.request_type, f.ids[1] as id, f.failures, f.last_at, f.first_at, ${ERROR_TEXT} as error
       from (

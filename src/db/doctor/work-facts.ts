@@ -10,7 +10,7 @@ export async function hasJobs({ background }: Pick<Database, 'background'>): Pro
 export interface DeadJobs {
   task: string;
   count: number;
-  /** Of the one that was added last. */
+  /** Error of the job that was added last. */
   lastError: string | null;
 }
 

@@ -15,14 +15,14 @@ export async function hasMarks({ background }: Database): Promise<boolean> {
   return rows[0]?.found === true;
 }
 
-const TAKE = `
+const CLAIM = `
 delete from smart_group_marks where id in (
   select id from smart_group_marks order by id limit ? for update skip locked)
 returning device_id as "deviceId", facts`;
 
 /** Removes the oldest marks with the transaction, and returns them. */
-export async function takeMarks(trx: Knex.Transaction, limit: number): Promise<Mark[]> {
-  const { rows } = await trx.raw<{ rows: Mark[] }>(TAKE, [limit]);
+export async function claimMarks(trx: Knex.Transaction, limit: number): Promise<Mark[]> {
+  const { rows } = await trx.raw<{ rows: Mark[] }>(CLAIM, [limit]);
   return rows;
 }
 

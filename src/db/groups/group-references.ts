@@ -30,7 +30,7 @@ export async function findReferences(
   });
 }
 
-/** What the rule asks of groups. */
+/** The nodes of the rule that refer to groups. */
 function lookups(node: FilterNode): FilterNode[] {
   switch (node.kind) {
     case 'and':

@@ -14,7 +14,7 @@ interface Place {
   keys: VersionKeys | undefined;
 }
 
-/** What is computed once for each device, beside its row `t0`. */
+/** Alias of the values that are computed once for each device, whose row is `t0`. */
 const COMPUTED = 'k';
 
 /**
@@ -113,10 +113,10 @@ function keyOfValue(value: string, { keys }: Place): Sql {
   return { text: 'version_key(?::text)', bindings: [value] };
 }
 
-/** Whether the device has ever listed them, by the type of what it lists. */
+/** Columns that say whether the device has ever sent the list, by the listed type. */
 const LISTED: Record<string, string> = { installed_applications: 'applications_listed' };
 
-/** What names a row; a row without a name matches none. */
+/** Columns that name a row; a row without a name matches no rule. */
 const NAMES = new Set(['bundle_identifier', 'name']);
 
 /** The rows of tags and groups have all their facts: nothing is unknown. */

@@ -20,8 +20,8 @@ type Query = (text: string | pg.QueryConfig, values?: unknown[]) => Promise<pg.Q
 type OnConnect = Parameters<pg.Pool['connect']>[0];
 
 /**
- * A pool whose statements never reject. Some failures reach promises of the library that nobody awaits,
- * which would end the process; others it caches in place of a result. Here a statement that fails or
+ * A pool whose statements never reject. Some failures reject promises that the library does not await,
+ * which would end the process; it caches other failures as results. Here a statement that fails or
  * is not answered returns no rows, and `lost` resolves so that the workers are replaced and their jobs
  * unlocked.
  */
@@ -73,7 +73,7 @@ function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => 
   };
 }
 
-/** The library asks with a callback for a connection that listens. The end of that connection is hidden from it. */
+/** The library passes a callback for the listening connection. It never learns that the connection has ended. */
 function lendListener({ background, lose }: Lender, callback: OnConnect): void {
   background.connect((error, client, release) => {
     if (client === undefined) {

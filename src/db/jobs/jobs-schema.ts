@@ -78,7 +78,7 @@ export function createJobQueueLogger(logger: Logger, isQuiet = () => false): Lib
   const warn = createWarner(logger);
   return new LibraryLogger(() => (level, message, meta) => {
     if (meta?.success === true || meta?.failure === true) return;
-    // The library recovers from what it calls an error.
+    // Logged as warnings: the library recovers from these errors.
     const isGrave = level === 'error' || level === 'warning';
     if (isGrave && !isQuiet()) warn({ detail: message }, 'job queue', message);
     else logger.debug({ detail: message }, 'job queue');

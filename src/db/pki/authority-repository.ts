@@ -31,7 +31,7 @@ export interface AuthorityUseRow extends AuthorityUse {
 /** Advisory lock of the one process that makes a certificate authority. */
 const AUTHORITY_LOCK = 0x6d75_6361;
 
-/** Held until the transaction ends: only one process at a time makes a CA or chooses who issues. */
+/** Locks until the transaction ends: one process at a time creates a CA or chooses the issuing one. */
 export async function lockAuthority(trx: Knex.Transaction): Promise<void> {
   await trx.raw('select pg_advisory_xact_lock(?)', [AUTHORITY_LOCK]);
 }

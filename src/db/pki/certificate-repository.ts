@@ -37,7 +37,7 @@ export interface PrivateKeyRecord {
   name: string | null;
   key_type: string;
   key_size: number;
-  /** Of the public key; hexadecimal. */
+  /** SHA-256 of the public key, hexadecimal. */
   fingerprint_sha256: string;
   sealed_pkcs8: Buffer;
 }

@@ -77,8 +77,8 @@ export async function listDepTokens(knex: Knex): Promise<DepTokenRow[]> {
 }
 
 /**
- * Of one CA, so that the plan is that of its number of identities: by the index where it has few or none.
- * Devices are looked up one by one up to the limit: for a join all of them would be read first.
+ * One statement for each CA, so that PostgreSQL plans by the CA's number of identities: a CA with few or none
+ * uses the index. Devices are looked up one by one up to the limit; a join would read all of them first.
  */
 const IDENTITIES_OF = `
 select ?::bigint as id, count(*) from (

@@ -5,7 +5,7 @@ export interface VendorCertificateRow {
   id: number;
   der: Buffer;
   chain_der: Buffer | null;
-  /** Of the private key, hexadecimal; null, as its bytes are, when it is not stored. */
+  /** Fingerprint of the private key, hexadecimal; null, as `sealed_pkcs8` is, when the key is not stored. */
   key_fingerprint: string | null;
   sealed_pkcs8: Buffer | null;
 }

@@ -5,7 +5,7 @@ export interface TlsCertificateRow {
   der: Buffer;
   /** Further certificates, its issuer first: DER one after the other. */
   chain_der: Buffer | null;
-  /** Of the public key; hexadecimal. */
+  /** SHA-256 of the public key, hexadecimal. */
   key_fingerprint: string;
   sealed_pkcs8: Buffer;
 }

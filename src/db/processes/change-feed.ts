@@ -101,7 +101,7 @@ export class ChangeFeed {
     await this.#connection?.start();
   }
 
-  /** Resolves when nothing is under way any more, listeners included. */
+  /** Resolves when all running work has ended, listeners included. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;

@@ -4,14 +4,14 @@ import type { Sql } from '../connection/statement-runner.js';
 import { forRecipients, type PushRecipient, type RecipientSql } from './push-recipients.js';
 
 export interface PushRequestOptions {
-  /** When the device can fetch what is queued; now by default. */
+  /** When the device can fetch the queued command; now by default. */
   at?: Date | null | undefined;
   /** The push goes out at a random moment of this span, so that many devices don't come at once. */
   spreadMs?: number | undefined;
 }
 
 /**
- * A push under way keeps its claim: its process sees by requested_at that another push has to follow.
+ * A push that is being sent stays claimed: requested_at shows its process that another push must follow.
  * All statements that insert pushes share this.
  */
 export const REQUEST_AGAIN = `do update set
@@ -68,8 +68,8 @@ export function requestUserPushes(
   return request(trx, 'user', { ...options, ids: userIds });
 }
 
-// Begins with the pending commands without a push, which indexes alone answer, and looks up each of the
-// few recipients left: the planner takes them to be many, and would walk all devices.
+// Begins with the pending commands without a push, which index-only scans find, then looks up each of the
+// few recipients. Otherwise the planner overestimates them and scans all devices.
 const REQUEST_MISSING = forRecipients(
   'request_missing_pushes',
   ({ recipients, pushes, key, joinDevice, isEnrolled, isReached, ...command }) => `

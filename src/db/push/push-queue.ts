@@ -10,7 +10,7 @@ export interface ClaimedPush {
   claimedAt: string;
 }
 
-/** How long a claim lasts: afterwards any process may claim the row of one that died. */
+/** Duration of a claim. After it, any process may claim a row whose process died. */
 export const CLAIM_MS = 30_000;
 
 /** Nothing here has to survive a crash: a row whose change is lost is due again. */
@@ -108,7 +108,7 @@ where r.id = any($1::bigint[])`,
 );
 
 /**
- * Reads after the claim, in a statement of its own, which sees everything that was committed with the
+ * Reads after the claim, in a separate statement, which sees everything that was committed with the
  * requests covered by the claim.
  */
 export async function describePushes(

@@ -62,7 +62,7 @@ export interface RecipientStatement {
   text: string;
 }
 
-/** The same statement for devices and for users, each under a name of its own. */
+/** The same statement for devices and for users, each prepared under its own name. */
 export function forRecipients(
   name: string,
   text: (parts: RecipientSql) => string,

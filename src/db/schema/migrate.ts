@@ -236,8 +236,8 @@ async function runPending(
 }
 
 /**
- * Reverts the last batch of migrations, or all of them; returns their names. AppError conflict where nothing of
- * the database would remain, unless `all` says that this is meant.
+ * Reverts the last batch of migrations, or all of them; returns their names. AppError conflict if the last
+ * batch has all of them and `all` is not set.
  */
 export async function rollback(
   db: Database,

@@ -28,7 +28,7 @@ export interface PlannedEffect extends Omit<Effect, 'name'> {
 
 /** Migrations that are applied together or not at all. */
 export interface PlannedStep {
-  /** False: it runs outside of any, and blocks nobody for longer than a statement. */
+  /** False: it runs outside of a transaction, and holds locks for one statement at most. */
   inTransaction: boolean;
   migrations: PlannedMigration[];
 }

@@ -8,7 +8,7 @@ export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', '..', 'migration
 
 const MIGRATION_FILE = /^(\d{14}_[a-z0-9_]+)\.(?:ts|js)$/;
 
-/** Logs what a migration changed that an admin would otherwise miss. */
+/** Logs changes of a migration that an admin should know. */
 export type MigrationReport = (details: object, message: string) => void;
 
 type Step = (knex: Knex, report: MigrationReport) => PromiseLike<unknown>;
@@ -36,7 +36,7 @@ function withoutTimeouts(step: Step): Step {
  */
 export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   readonly directory: string;
-  /** Of the migrations that this source has applied, in ms, by name. */
+  /** Milliseconds that each migration applied by this source took, by name. */
   readonly durations = new Map<string, number>();
   readonly #report: MigrationReport;
   readonly #names: string[];

@@ -1,6 +1,6 @@
 import knex, { type Knex } from 'knex';
 
-/** What of knex's client stands between a query and the server. */
+/** The methods of knex's client that send a query to the server. */
 interface Driver {
   acquireConnection(): Promise<object>;
   releaseConnection(connection: object): Promise<void>;
@@ -13,8 +13,8 @@ interface RecordedQuery {
 }
 
 /**
- * The SQL of `work` without a database: every query finds nothing. So of a migration that reads first and
- * decides then, what it does to empty tables. Rejects as `work` does.
+ * The SQL of `work` without a database: every query returns no rows. For a migration that reads rows and decides
+ * by them, this is the SQL for empty tables. Rejects if `work` rejects.
  */
 export async function recordStatements(work: (recorder: Knex) => unknown): Promise<string[]> {
   const recorder = knex({ client: 'pg' });

@@ -7,7 +7,7 @@ export type Blocked = 'nothing' | 'writes' | 'reads and writes';
 export interface Effect {
   /** Effects of one kind on one table are shown together: `adds` columns, `builds the index` … */
   kind: string;
-  /** Of what is added, built, dropped. */
+  /** Name of what is added, built, dropped. */
   name: string;
   table?: string | undefined;
   blocks: Blocked;
@@ -74,7 +74,7 @@ const RULES: Rule[] = [
   rule('(?:begin|commit|set|reset|select|comment)\\b', () => []),
 ];
 
-/** Also those in a part before the statement's own; `for update` and `do update` are none. */
+/** Changes of rows, also in a CTE; `for update` and `do update` are not changes. */
 const CHANGES = /\b(insert into|(?<!\b(?:for|do|key) )update|delete from) (?:only )?([\w."]+)/gi;
 const VERBS: Record<string, string> = {
   'insert into': 'adds rows',
@@ -82,7 +82,7 @@ const VERBS: Record<string, string> = {
   'delete from': 'removes rows',
 };
 
-/** What a statement, in one line, does to whom. Unknown ones are named by their first words. */
+/** The effects of a statement, written in one line. Unknown statements are named by their first words. */
 export function effectsOf(statement: string): Effect[] {
   for (const [pattern, effects] of RULES) {
     const match = pattern.exec(statement);

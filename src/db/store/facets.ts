@@ -10,7 +10,7 @@ interface CountedValue {
   name: string;
   value: FacetValue['value'];
   count: number;
-  /** Of all values of this attribute. */
+  /** Rows with any value of this attribute. */
   total: number;
 }
 
@@ -48,7 +48,7 @@ select name, value, count, total from ranked where place <= ${most} order by nam
   return { text, bindings: where.bindings };
 }
 
-/** Of the grouping sets of one column each: whether the row counts values of this one. */
+/** Whether the row is of the grouping set of this column. */
 function bit(index: number, length: number): string {
   return `sets & ${2 ** (length - 1 - index)} = 0`;
 }

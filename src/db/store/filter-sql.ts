@@ -31,7 +31,7 @@ export function sqlTypeOf(kind: AttributeKind | undefined): string {
   return kind === 'enum' || kind === 'json' ? TYPES.text : TYPES[kind];
 }
 
-/** SQL that orders versions, in the same way whatever the locale of the database. */
+/** SQL that orders versions independently of the database's locale. */
 export function versionKey(sql: string): string {
   return `version_key(${sql}) collate "C"`;
 }
@@ -173,8 +173,8 @@ function ageSql({ column, op, hours }: NodeOf<'age'>, depth: number): Sql {
 const MOST_OTHERS = 1_000;
 
 /**
- * Found by the indexes on `searchText`. The other table is searched first, into an array: with a subquery
- * beside it, the `or` would find nothing by an index.
+ * Uses the indexes on `searchText`. The other table is searched first, into an array: with a subquery
+ * in the `or`, PostgreSQL would not use an index.
  */
 function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, depth: number): Sql {
   const pattern = patternInside(value);

@@ -19,7 +19,7 @@ delete from idempotency_keys where ctid in (
   select ctid from idempotency_keys where created_at < now() - interval '25 hours'
   order by created_at limit ? for update skip locked)`;
 
-/** Of the one row of `guard`; no row if the key is taken. */
+/** Inserts at most one row: `guard` has one. Returns no row if the key is in use. */
 const CLAIM_WITH_RESPONSE = `
 insert into idempotency_keys as k (actor, key, request_digest, status, headers, body)
 select ?, ?, ?, ?, ?, ? from guard

@@ -7,7 +7,7 @@ export const LEAST_CHARACTERS = 3;
 
 const NOTHING: Sql = { text: 'false', bindings: [] };
 
-/** What a rule implies for columns that have an index, where its own column has none. */
+/** A condition on an indexed column that follows from a rule on a column without an index. */
 export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   if (!('column' in node) || node.column.foundBy === undefined) return undefined;
   const { foundBy } = node.column;

@@ -27,7 +27,7 @@ interface KeptFacts {
 export class ListCosts {
   readonly #kept = new Map<string, KeptFacts>();
 
-  /** AppError 400 `query_too_expensive` that says what is possible. */
+  /** AppError 400 `query_too_expensive`, whose message names cheaper queries. */
   async assertAffordable(runner: StatementRunner, query: ListQuery): Promise<void> {
     const { shape, scope, filter } = query;
     if (scope !== undefined || shape.isView === true) return;

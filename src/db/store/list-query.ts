@@ -40,7 +40,7 @@ export function isPlannedOnce({ filter }: ListQuery): boolean {
   return filter.length === 0;
 }
 
-/** The limit stands in the text of a statement that is planned once, since the plan depends on it. */
+/** A statement that is planned once has the limit in its text, since the plan depends on it. */
 function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
   if (isOnce) return { text: `limit ${limit}`, bindings: [] };
   return { text: 'limit ? offset ?', bindings: [limit, offset] };
@@ -48,8 +48,8 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
 
 /**
  * Finds the ids of the page first, so that skipping and sorting read narrow rows or an index alone, and
- * only the page's own rows are read whole. The first rows by id of a whole list or a view need no such
- * detour. With a filter the planner would else take the rows of a rare value to be dearer than all rows in
+ * only the page's own rows are read whole. The first rows by id of a whole list or a view do not need
+ * this. With a filter they do: else the planner overestimates the rows of a rare value and reads all rows in
  * the order of the ids.
  */
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {

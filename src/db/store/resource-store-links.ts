@@ -42,7 +42,7 @@ async function readRelated(runner: StatementRunner, query: RelatedQuery): Promis
 
 /** Parsing more values takes too long at once. */
 const MOST_VALUES = 10_000;
-/** Of texts that may have 10,000 characters. */
+/** The same for texts, which may have 10,000 characters. */
 const MOST_TEXTS = 1_500;
 
 /** More than a slice of narrow rows: a page of devices has some hundred tags. */
@@ -54,7 +54,7 @@ function rowsAtOnce({ shape, columns }: RelatedQuery): number {
   return Math.max(SLICE_ROWS, Math.floor(rows));
 }
 
-/** Of a column that is no attribute, values of any length are made. */
+/** A column that is neither attribute nor id may have values of any length, like JSON. */
 function kindOf({ attributes, relationships }: ResourceShape, column: string): AttributeKind {
   const attribute = attributes[column];
   if (attribute !== undefined) return attribute.heavy ? 'json' : attribute.kind;

@@ -19,7 +19,7 @@ type IdBatcher = MicroBatcher<string, NewId>;
 /** Few enough that commands with large results do not exhaust the memory together. */
 const LIMITS = { maxBatch: 20, maxInFlight: 1 };
 
-/** Sparse fieldsets make statements of their own. */
+/** Each sparse fieldset needs a separate statement. */
 const MOST_STATEMENTS = 500;
 
 /**

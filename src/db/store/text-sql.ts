@@ -27,7 +27,7 @@ const TEXT_OPERATORS: Record<TextOperator, (value: string) => [operator: string,
     contains: (value) => ['like', ANYTHING + escaped(value) + ANYTHING],
   };
 
-/** Of the `not…` operators what they negate. */
+/** Operator and pattern; for a `not…` operator, those that it negates. */
 export function textOperator({ op, value }: TextRule): [operator: string, pattern: string] {
   return TEXT_OPERATORS[op](value);
 }

@@ -5,7 +5,7 @@ import { outcomesOf, refusedOutcomes } from './assignment-messages.js';
 
 /** Serial numbers to be assigned the same definition. */
 export interface Batch {
-  /** Of the definition at Apple; null: the profile is removed. */
+  /** UUID of the definition at Apple; null: the profile is removed. */
   uuid: string | null;
   profileId: number | null;
   rows: DueAssignment[];

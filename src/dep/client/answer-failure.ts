@@ -78,7 +78,7 @@ function isNotFromApple(answer: ServiceAnswer, { path }: RequestContext): boolea
   );
 }
 
-/** The request holds nothing but the token, so every refusal is about the token. */
+/** The request contains only the token, so every refusal is about the token. */
 function sessionFailure(answer: ServiceAnswer, { now }: RequestContext): DepError {
   const { status } = answer;
   const text = answerText(answer);

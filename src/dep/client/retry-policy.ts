@@ -66,7 +66,7 @@ export class RetryPolicy {
   }
 }
 
-/** Between half of it and all of it. */
+/** 50–100 % of the delay. */
 function withJitter(milliseconds: number): number {
   return Math.round(milliseconds * (1 - Math.random() / 2));
 }

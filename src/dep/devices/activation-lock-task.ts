@@ -82,7 +82,7 @@ function messageOf(result: string): string | null {
   return `${message}: the bypass code is that of the earlier lock`;
 }
 
-/** undefined if the row or the device is gone, or if a newer bypass code has its own job. */
+/** undefined if the row or the device was deleted, or if a newer bypass code has its own job. */
 async function readWanted(
   trx: Transaction,
   { id, secretId }: Payload,

@@ -23,7 +23,7 @@ export const REQUESTED = 'requested';
 export const ALREADY_LOCKED = 'DEVICE_ALREADY_LOCKED';
 
 export interface ActivationLockRequest {
-  /** Of the row of `dep_devices`. */
+  /** Id of the row in `dep_devices`. */
   id: number;
   lostMessage: string | undefined;
   /** Locks again a device that Apple has already locked. */

@@ -120,7 +120,7 @@ function isUnsent({ cause }: DepError): boolean {
 }
 
 function failureOf(error: unknown): DisownFailure | undefined {
-  // The account is gone or has no token.
+  // The account was deleted or has no token.
   if (error instanceof AppError && error.status < 500) {
     return { result: 'refused', failure: error.message };
   }

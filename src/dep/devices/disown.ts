@@ -16,7 +16,7 @@ export interface DisownRequest {
 
 export interface DisownRequested {
   accountId: number;
-  /** Of the rows of `dep_devices`. */
+  /** Ids of the rows in `dep_devices`. */
   ids: number[];
 }
 

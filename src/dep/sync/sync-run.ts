@@ -23,7 +23,7 @@ const MAX_EMPTY_PAGES = 10;
 /** Profiles are assigned while a large account is still being read. */
 const PAGES_PER_RECONCILIATION = 10;
 
-/** superseded: another process, token or request has taken over; stored pages stay. */
+/** superseded: another process, token or request has replaced this run; stored pages stay. */
 export type SyncOutcome = 'done' | 'superseded';
 
 /** Reads the devices of an account page by page, from the stored position to the end. */

@@ -2,15 +2,15 @@ import { lookup } from 'node:dns/promises';
 import { getAnswer, type HttpAnswer } from './http-answer.js';
 import { ANY_TLS, AS_DEVICES, type Handshake, handshake } from './tls-handshake.js';
 
-/** What PUBLIC_URL answers to somebody who connects as devices do. */
+/** What PUBLIC_URL answers to a client that connects as devices do. */
 export interface AddressProbe {
-  /** Nobody answers; nothing else is known then. */
+  /** The host name or the connection failed; the other members are then undefined. */
   unreachable?: { kind: 'name' | 'connection'; reason: string } | undefined;
-  /** With what devices speak; undefined for http:, and where they can't. */
+  /** The handshake of a device; undefined for http:, or if it fails. */
   tls?: Handshake | undefined;
-  /** Why devices can't speak TLS to it, with what it offers to others. */
+  /** Why the handshake of a device fails, and what the server offers to other clients. */
   tlsFailure?: { reason: string; offers: Handshake | undefined } | undefined;
-  /** Trusted with the anchors stored here. */
+  /** Whether the stored trust anchors make devices trust the certificate. */
   isTrustedWithAnchors?: boolean | undefined;
   /** GET /readyz. */
   ready?: HttpAnswer | undefined;
@@ -23,7 +23,7 @@ export interface ProbeOptions {
   publicUrl: string;
   /** PEM of the anchors that enrollment profiles and DEP profiles carry. */
   anchors: () => Promise<string[]>;
-  /** Of each step. */
+  /** Limit for each step. */
   timeoutMs?: number | undefined;
 }
 

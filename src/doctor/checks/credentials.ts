@@ -2,13 +2,13 @@ import type { Advice } from '../../pki/credentials/credential-advice.js';
 import type { Check } from '../check.js';
 import { error, type FindingSeverity, type Found, ok, warning } from '../finding.js';
 
-/** The warnings of /api/v1/credentials, and what ends first where there are none. */
+/** The warnings of /api/v1/credentials; without any, the credential that expires first. */
 export const credentialsCheck: Check = {
   name: 'credentials',
   needs: 'schema',
   run: async ({ credentials: read }) => {
     const { credentials, warnings: all } = await read();
-    // The check of the backups says more.
+    // The backup check reports more about these.
     const warnings = all.filter(({ code }) => !code.startsWith('backup_'));
     if (warnings.length > 0) return warnings.map(findingOf);
     const [first] = credentials;

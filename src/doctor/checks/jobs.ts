@@ -5,7 +5,7 @@ import { error, type Found, ok, warning } from '../finding.js';
 const LATE_SECONDS = 60;
 const VERY_LATE_SECONDS = 600;
 
-/** Background work that failed for good, or that nobody does. */
+/** Jobs that failed for good, or that no process runs. */
 export const jobsCheck: Check = {
   name: 'jobs',
   needs: 'schema',

@@ -11,7 +11,7 @@ const CURE =
   'Put the right master.key into DATA_DIR, or set MASTER_KEY (docs/troubleshooting.md, "The start").';
 const WHY = 'The server does not start: it cannot open the secrets in the database.';
 
-/** Whether the master key at hand opens what is stored. Unlike a start, it makes none. */
+/** Whether the master key opens the stored secrets. Unlike the server's start, it does not create a key. */
 export const masterKeyCheck: Check = {
   name: 'master_key',
   needs: 'schema',
@@ -35,7 +35,7 @@ export const masterKeyCheck: Check = {
   },
 };
 
-/** MASTER_KEY, else the one in the file; undefined without either. AppError for a damaged file. */
+/** MASTER_KEY, else the key in the file; undefined without either. AppError for a damaged file. */
 export function findMasterKey({ masterKey, dataDir }: Config): Buffer | undefined {
   return masterKey ?? findKeyFile(masterKeyFiles(dataDir).current, createLogger('silent'));
 }

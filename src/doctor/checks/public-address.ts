@@ -27,7 +27,7 @@ export const sameServerCheck: Check = {
   limitMs: 20_000,
   run: async ({ config, db, address }) => {
     const { ready, authority } = await address();
-    // Of a foreign server the check of the address says so.
+    // The address check reports a server that is not Muster.
     if (ready === undefined || authority === undefined || !isMuster(ready)) return [];
     const authorities = await listAuthorities(db.knex);
     if (authorities.some(({ der }) => der.equals(authority))) {

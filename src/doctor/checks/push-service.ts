@@ -39,7 +39,7 @@ function unreachable(apnsHost: string, reason: string): Found {
   return error('apns_unreachable', { what, why: WHY, cure });
 }
 
-/** Something on the way ends TLS: the push certificate would not reach Apple. */
+/** A proxy between here and Apple terminates TLS, so Apple would not receive the push certificate. */
 function intercepted(apnsHost: string, distrust: string | undefined): Found {
   const what = `What answers at ${apnsHost} is not trusted (${distrust}).`;
   const cure =

@@ -2,7 +2,7 @@ import { type Config, isLoopback } from '../../config/config.js';
 import type { Check, CheckContext } from '../check.js';
 import { error, type Found, ok, warning } from '../finding.js';
 
-/** Settings that are valid each by itself, and contradict each other or the server's surroundings. */
+/** Settings that are valid, but contradict each other or the server's environment. */
 export const settingsCheck: Check = {
   name: 'settings',
   needs: 'nothing',
@@ -80,7 +80,7 @@ function databaseFaults({ databaseUrl }: Config): Found[] {
   if (databaseUrl === undefined) return [];
   const { hostname, searchParams } = new URL(databaseUrl);
   const host = searchParams.get('host') ?? hostname;
-  // A name without a dot is that of a container beside this one, as in docker-compose.yml.
+  // A name without a dot is a container on the same Docker network, as in docker-compose.yml.
   const isLocal = host.startsWith('/') || isLoopback(host) || !/[.:]/.test(host);
   const mode = searchParams.get('sslmode') ?? '';
   const isOverTls = ENCRYPTED.includes(mode) || /^(1|true)$/.test(searchParams.get('ssl') ?? '');

@@ -60,8 +60,8 @@ function modeOf(req: Request): EnrollmentMode {
 }
 
 /**
- * The credential is the account. Identifiers that a device sends are accepted only if signed with
- * Apple's device certificate; those of a person's own device are dropped.
+ * The account authenticates the request. Identifiers that a device sends are accepted only if signed with
+ * Apple's device certificate; those of a personal device (BYOD) are not stored.
  */
 function checkDevice(
   signed: SignedDeviceInfo,

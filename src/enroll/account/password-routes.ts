@@ -80,7 +80,7 @@ async function check(
   const attempt = { address: sourceAddressOf(res), account };
   services.limits.begin(attempt);
   const user = account === '' ? undefined : await findUser(services, account);
-  // Without a user it takes equally long, and returns false.
+  // For an unknown user it returns false after the same time, so that timing does not reveal accounts.
   const isRight = await verifyPassword(password, user?.password_hash);
   if (isRight) services.limits.succeed(attempt);
   return { user, isRight };

@@ -33,7 +33,7 @@ async function finish(
 ): Promise<void> {
   requireOffered(services);
   const session = services.sessions.find(req);
-  // The cookie is used once, whatever the outcome.
+  // The cookie is valid once, for any outcome.
   services.sessions.end(res);
   if (session === undefined) {
     throw new AppError('forbidden', 403, 'the sign-in took too long, start again on your device');

@@ -14,7 +14,7 @@ export const pageHeaders: RequestHandler = (_req, res, next) => {
 
 export interface SignInForm {
   organization: string;
-  /** What stands in the first field. */
+  /** Value of the first field. */
   account: string;
   csrf: string;
   problem?: string | undefined;

@@ -8,11 +8,11 @@ import { readBody } from './raw-body.js';
 const MIB = 1024 * 1024;
 
 export interface BodyLimits {
-  /** Of all bodies together. */
+  /** Bytes of all bodies together. */
   bytes: number;
-  /** Of those from one address. */
+  /** Bytes of all bodies from one address. */
   addressBytes: number;
-  /** Of those from one signer, or one admin. */
+  /** Bytes of all bodies from one signer, or one admin. */
   senderBytes: number;
   silentMs: number;
 }

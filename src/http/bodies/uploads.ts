@@ -7,7 +7,7 @@ import type { BodyReader } from './body-reader.js';
 export interface UploadOptions {
   /** Name of the only field allowed. */
   field: string;
-  /** Of the file. */
+  /** Maximum size of the file. */
   maxBytes: number;
   bodies: BodyReader;
 }

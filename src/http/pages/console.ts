@@ -3,7 +3,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import { type ConsoleFile, type ConsoleFiles, ENCODINGS } from './console-files.js';
 
 /**
- * First segments of paths that are the server's own, whatever a browser asks for below them. Routes of
+ * First path segments that the server answers itself, with everything below them. Routes of
  * the console avoid them.
  */
 export const SERVER_SEGMENTS: ReadonlySet<string> = new Set([

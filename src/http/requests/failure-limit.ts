@@ -27,7 +27,7 @@ export function named(
   return sharing === undefined ? options : { ...options, shared: { name, by: sharing } };
 }
 
-/** Of several limits, which get their names by `named`. */
+/** Options that several limits share; `named` adds the name of each. */
 export interface SharedLimitOptions extends Omit<FailureLimitOptions, 'shared'> {
   sharing?: FailureSharing | undefined;
 }
@@ -77,7 +77,7 @@ export class FailureLimit {
 
   #add(name: string): AppError | undefined {
     const now = Date.now();
-    // Takes memory for all keys at once: not before somebody has failed.
+    // The cache allocates memory for all keys at once, so it is created at the first failure.
     this.#counts ??= new LRUCache({ max: this.#maxKeys });
     const known = this.#counts.get(name);
     const isCurrent = known !== undefined && known.resetAt > now;

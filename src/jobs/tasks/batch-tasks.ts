@@ -57,7 +57,7 @@ interface PruneDeps extends BatchTaskDeps {
   changeRetention: number | undefined;
 }
 
-/** Removes records that are of no use any more. Tokens, audit and escrow stay; commands have a task of their own. */
+/** Removes unused records, but no tokens, audit events and escrowed secrets. Another task removes commands. */
 export function createPruneRecordsTask({
   db,
   logger,

@@ -32,9 +32,9 @@ const payload = z.strictObject({
 type LinkChange = z.infer<typeof payload>;
 
 const NAME = 'links.change';
-/** Of one job. */
+/** Links that one job changes. */
 const JOB_LINKS = 5_000;
-/** Of one transaction: half a second with what a new link of a device causes. */
+/** Links that one transaction changes: about half a second, with the changes that a new link causes. */
 const SLICE = 500;
 
 /** Adds or removes links that one request has not changed itself. Rows that are gone since are left out. */

@@ -2,7 +2,7 @@ import type { RetentionNotice } from '../../db/devices/removal-notices.js';
 import type { Logger } from '../../logger.js';
 
 interface WhatIsRemoved {
-  /** `commands ended`: what, and what happened to them so long ago. */
+  /** Subject and verb of the notice, such as `commands ended`. */
   what: string;
   setting: 'COMMAND_RETENTION' | 'AUDIT_RETENTION';
   /** Milliseconds. */
@@ -11,7 +11,7 @@ interface WhatIsRemoved {
 
 const DAY_MS = 86_400_000;
 
-/** Logs a removal that was announced now. Returns whether it may begin. */
+/** Logs a removal that has just been announced. Returns whether the removal may begin. */
 export function isRemovalDue(
   notice: RetentionNotice,
   { what, setting, age }: WhatIsRemoved,

@@ -16,7 +16,7 @@ export interface OldAuditEventsDeps {
 
 /**
  * Removes events older than AUDIT_RETENTION. The first run, and the first after the time was made shorter,
- * only says what the next ones will remove.
+ * only announces what later runs will remove.
  */
 export function createRemoveOldAuditEventsTask({
   db,

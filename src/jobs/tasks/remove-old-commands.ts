@@ -20,12 +20,12 @@ export interface OldCommandsDeps {
   age: number;
 }
 
-/** A slice holds its locks for some ten milliseconds. */
+/** Deleting this many rows holds their locks for about ten milliseconds. */
 const SLICE = 500;
 
 /**
- * Removes finished commands that are older than COMMAND_RETENTION, and reports that matched none. The first
- * run, and the first after the time was made shorter, only says what the next ones will remove.
+ * Removes finished commands that are older than COMMAND_RETENTION, and reports that matched no command. The first
+ * run, and the first after the setting was shortened, only announces what later runs will remove.
  */
 export function createRemoveOldCommandsTask({ db, logger, age }: OldCommandsDeps): Task<undefined> {
   return scheduledTask({

@@ -34,13 +34,13 @@ export interface AttributeOptions {
   isVersion?: boolean;
   /** Omitted from lists and included resources unless `fields[type]` names it. */
   heavy?: boolean;
-  /** In no document unless `fields[type]` names it: each row's value costs a read of its own. */
+  /** Only in documents whose `fields[type]` names it: each value needs a separate read. */
   onRequest?: boolean;
   /** Changes without writes by clients, so If-Match does not protect it. */
   volatile?: boolean;
   /** The values that clients may write, if fewer than those shown. */
   accepts?: readonly string[];
-  /** Computed from these columns by the definition's `derive` instead of a column of its own. */
+  /** Computed from these columns by the definition's `derive`, not stored. */
   derivedFrom?: string[];
 }
 
@@ -180,7 +180,7 @@ export function json(options: AttributeOptions = {}): Attribute {
   return attribute('json', storableJson(z.json()), options);
 }
 
-/** JSON of a form of its own. */
+/** JSON with a schema. */
 export function jsonOf(schema: ZodType, options: AttributeOptions = {}): Attribute {
   return attribute('json', storableJson(schema), options);
 }

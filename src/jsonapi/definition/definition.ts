@@ -22,7 +22,7 @@ export interface Access {
 export interface Operation<S> {
   trx: Transaction;
   store: Store;
-  /** Of the written resource, which is the owner of a relationship. */
+  /** Shape of the written resource: the owner of a relationship. */
   shape: ResourceShape;
   services: S;
   context: RequestContext;
@@ -93,7 +93,7 @@ export interface ToMany<S = unknown> extends ToManyShape {
   write: 'document' | 'endpoint' | 'never';
   operations?: RelationshipOperations<S>;
   /** POST and DELETE take a filter of the related rows in place of their identifiers. */
-  takesFilter?: true;
+  acceptsFilter?: true;
   /** False: no POST to the collection below the resource. */
   createsBelow?: false;
 }
@@ -103,8 +103,8 @@ export type Relationship<S = unknown> = ToOne | ToMany<S>;
 /** Replaces the plain SQL of a resource. An error rolls the whole write back. */
 export interface ResourceOperations<S> {
   /**
-   * What `create` would refuse of the attributes, to report beside the faults of a document. A value
-   * that has a fault already is undefined.
+   * Faults of the attributes that `create` would refuse, to report with the faults of the document. A value
+   * that already has a fault is undefined.
    */
   faults?(attributes: WriteInput['attributes'], services: S): ErrorDetail[];
   create?(operation: CreateOperation<S>): Promise<WriteResult>;
@@ -166,7 +166,7 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   views?: View[];
   /** Documents of one resource are an array of one with `meta.count`, as for certificates. */
   alwaysArray?: boolean;
-  /** Of a catalogue: the attribute whose value is the id in documents and filters. */
+  /** Catalogues only: the attribute whose value is the id in documents and filters. */
   namedBy?: string;
   /** Converts other forms of a create's body to a JSON:API document; unknown ones pass unchanged. */
   adaptCreate?(body: unknown): unknown;

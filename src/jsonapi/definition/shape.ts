@@ -31,7 +31,7 @@ export interface ToManyShape {
   except?: { column: string; value: string };
 }
 
-/** A list by these values of `attribute` also states what they imply, for which there are indexes. */
+/** A list by these values of `attribute` adds the conditions that they imply, which have indexes. */
 export interface Narrowed {
   attribute: string;
   /** A boolean column that is true of rows with these values, and the condition `column::integer = 1` of an index. */
@@ -40,7 +40,7 @@ export interface Narrowed {
   listed: { table: string; id: string; values: readonly string[] };
 }
 
-/** Texts that a search looks into together, where an index has them as one text. */
+/** Columns that a search covers; an index has their joined text. */
 export interface SearchedTexts {
   columns: readonly string[];
   /** Those of another table, with its column of the resource's id. */

@@ -15,7 +15,7 @@ export class AttributeBytes {
   /** `,"name":` of each. */
   readonly labels: readonly Buffer[];
   readonly columns: ColumnTexts | undefined;
-  /** Of the column that holds the value; -1 for a value that has to be made. */
+  /** Index of the column with the value; -1 for a value that is computed. */
   readonly places: readonly number[];
   /** Most rows of a list have the same. */
   readonly #nulls = new Map<number, Buffer>();

@@ -1,5 +1,5 @@
 /**
- * ASCII in which one text stands at many places, for a text that changes from row to row. It is written
+ * ASCII that contains one text several times, for a text that changes from row to row. It is written
  * whole for the first row; for the next one of the same length, only what differs is replaced.
  */
 export class RepeatedText {
@@ -9,7 +9,7 @@ export class RepeatedText {
   /** Where the text begins. */
   #places: number[] = [];
 
-  /** The text stands between the pieces. */
+  /** The text goes between the pieces. */
   constructor(pieces: readonly string[]) {
     this.#pieces = pieces;
   }

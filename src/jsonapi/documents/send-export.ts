@@ -4,8 +4,8 @@ import type { Export } from '../operations/export.js';
 import { CSV_MEDIA_TYPE } from './csv.js';
 
 /**
- * Sends the rows as fast as the client takes them. A fault after the first row cuts the answer off, so that
- * a part is not taken for the whole.
+ * Sends the rows as fast as the client reads them. A failure after the first row closes the connection, so that
+ * a truncated file does not look complete.
  */
 export async function sendExport(req: Request, res: Response, exported: Export): Promise<void> {
   const day = new Date().toISOString().slice(0, 10);

@@ -1,4 +1,4 @@
-/** Of the first chunk, which is all of most documents. */
+/** Size of the first chunk: most documents fit into it. */
 const FIRST_BYTES = 16 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 

@@ -9,7 +9,7 @@ import { listArray } from '../query/array-list.js';
 import { parseCollectionQuery, parseDocumentQuery } from '../query/query.js';
 import type { Row } from '../store.js';
 
-/** Of a name that a message repeats. */
+/** Characters of a name that an error message repeats. */
 const LONGEST_NAME = 80;
 
 /** Resources that are in memory, with the name that `namedBy` says for their id. */

@@ -76,7 +76,7 @@ function isAudited(name: string, attribute: Attribute, { after, input }: Written
   return attribute.write !== 'never' && attribute.derivedFrom === undefined;
 }
 
-/** The columns that decide what `changesOf` says of a create with this input. */
+/** The columns that `changesOf` reads for a create with this input. */
 export function createdColumns(definition: ResourceDefinition, input: WriteInput): string[] {
   const always = alwaysCreated.get(definition) ?? findCreated(definition);
   alwaysCreated.set(definition, always);
@@ -89,7 +89,7 @@ export function createdColumns(definition: ResourceDefinition, input: WriteInput
 
 const alwaysCreated = new WeakMap<ResourceDefinition, string[]>();
 
-/** Those that decide it whatever the input is. */
+/** Columns that it reads for every input. */
 function findCreated(definition: ResourceDefinition): string[] {
   const written = { services: undefined, before: null, after: { id: 0 } };
   const own = Object.entries(definition.attributes)

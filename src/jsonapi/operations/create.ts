@@ -2,7 +2,7 @@ import { AppError } from '../../errors.js';
 import type { Transaction } from '../context.js';
 import type { ResourceDefinition, WriteInput, WriteResult } from '../definition/definition.js';
 import type { Answer, ApiContext, Handler } from '../handler.js';
-import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
+import { extractConfirmation, performConfirmed } from '../requests/confirmation.js';
 import { changeColumns, changesOf, columnsOf, linkChanges } from './changes.js';
 import type { CollectionPlace, ScopeOf } from './collection-place.js';
 import { createAtOnce } from './create-at-once.js';
@@ -20,7 +20,7 @@ export function createHandler(
   place: CollectionPlace = {},
 ): Handler {
   return async (api, given) => {
-    const confirmed = takeConfirmation(given);
+    const confirmed = extractConfirmation(given);
     const creation = readCreation(api, confirmed.request, { definition, place });
     const answer = await createAtOnce(api, creation);
     const work = (trx: Transaction) => createIn(api, trx, creation);

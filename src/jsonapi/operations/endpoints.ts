@@ -10,7 +10,7 @@ import {
 import type { ToOne } from '../definition/shape.js';
 import { unionParts } from '../definition/unions.js';
 import type { Handler, WriteHandler } from '../handler.js';
-import { performConfirmed, takeConfirmation } from '../requests/confirmation.js';
+import { extractConfirmation, performConfirmed } from '../requests/confirmation.js';
 import type { CollectionPlace } from './collection-place.js';
 import { createHandler } from './create.js';
 import { csvExporter, type Exporter } from './export.js';
@@ -26,7 +26,7 @@ export interface Endpoint {
   role: Role;
   handler: Handler;
   hasBody: boolean;
-  /** Of a collection: all its rows as text. */
+  /** Collections only: exports all rows as text. */
   exporter?: Exporter;
 }
 
@@ -62,7 +62,7 @@ function creates(role: Role | null, method: Method, handler: Handler): Route['me
 
 function inOneTransaction(handler: WriteHandler): Handler {
   return async (api, request) => {
-    const confirmed = takeConfirmation(request);
+    const confirmed = extractConfirmation(request);
     return performConfirmed(api, confirmed, handler(api, confirmed.request));
   };
 }

@@ -26,7 +26,7 @@ export interface Export {
 export type Exporter = (api: ApiContext, request: ApiRequest) => Promise<Export>;
 
 /**
- * The collection as CSV: each page is a statement of its own, so that a long export neither holds a
+ * The collection as CSV: each page is a separate statement, so that a long export neither holds a
  * connection nor exceeds the time limit of one. Rows that are added meanwhile may be in it or not.
  */
 export function csvExporter(definition: ResourceDefinition, place: CollectionPlace): Exporter {
@@ -69,7 +69,7 @@ function tooMany(total: number): AppError {
   return new AppError('query_too_expensive', 400, message, { source: { parameter: 'filter' } });
 }
 
-/** Who has taken what out: written before the first row leaves. */
+/** Audits the export, before the first row is sent. */
 async function auditExport(
   { store, audit }: ApiContext,
   { context, path, query }: ApiRequest,

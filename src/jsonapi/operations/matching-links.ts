@@ -10,12 +10,12 @@ import { invalidDocument, isObject } from '../requests/input.js';
 import type { RelationshipPlace } from './linkage.js';
 import { addLinks, removeLinks } from './relate.js';
 
-/** More are changed by jobs, which take so many each. */
+/** Links that one request, or one job, changes; jobs change the rest. */
 export const MOST_AT_ONCE = 5_000;
 
 const AT = '/meta/filter';
 
-/** Related rows that are named by a filter, and the filter as it was given. */
+/** Related rows that a filter selects, and the filter of the request. */
 export interface MatchingRows {
   filter: unknown[];
   nodes: FilterNode[];
@@ -32,7 +32,7 @@ export function readMatchingRows(
 ): MatchingRows | undefined {
   const meta = isObject(body) && isObject(body.meta) ? body.meta : {};
   if (!isObject(body) || meta.filter === undefined) return undefined;
-  if (!relation.takesFilter) throw invalidDocument(AT, 'this relationship takes no filter');
+  if (!relation.acceptsFilter) throw invalidDocument(AT, 'this relationship takes no filter');
   if (body.data !== undefined) {
     throw invalidDocument('/data', 'name the rows by "data" or by "meta.filter", not by both');
   }

@@ -7,7 +7,7 @@ export type ArrayQuery = Pick<ListQuery, 'filter' | 'sort' | 'page' | 'keyset'>;
 
 /**
  * One page of rows in memory, with the order and the filters of a list from the database. AppError 400
- * for a cursor whose row is gone.
+ * for a cursor whose row was deleted.
  */
 export function listArray(rows: Row[], query: ArrayQuery): ListResult {
   const ordered = [...rows].sort(orderBy(query.sort));
@@ -39,7 +39,7 @@ function byKeyset(ordered: Row[], { matches, keyset, size }: KeysetPage): ListRe
   return { ...totalOf(ordered.filter(matches)), rows, edges };
 }
 
-/** Of the row that the cursor names; before the first or after the last without one. */
+/** Index of the row that the cursor names; before the first or after the last without one. */
 function indexOf(ordered: Row[], { direction, position }: Keyset): number {
   if (position === null) return direction === 'after' ? -1 : ordered.length;
   const index = ordered.findIndex(({ id }) => id === position.id);

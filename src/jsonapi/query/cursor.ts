@@ -17,7 +17,7 @@ export interface CursorPlace {
   sort: SortField[];
 }
 
-/** An opaque position in one order of one type. It contains only what documents show to who sorts by it. */
+/** An opaque position in one order of one type. It contains only values that the documents show. */
 export function encodeCursor(place: CursorPlace, position: Position): string {
   const { keys, id, total } = position;
   const isLong = keys?.some((key) => key !== null && key.length > MAX_KEY);
@@ -81,7 +81,7 @@ function areKeys(keys: unknown, { definition, sort }: CursorPlace): keys is Posi
   return fields.every((field, index) => isKey(keys[index], columnKind(definition, field)));
 }
 
-/** The fields that a position has keys of: those before the id, which ends every order. */
+/** The fields whose values a position contains: all before the id, the last field of every order. */
 function keyFields(sort: SortField[]): SortField[] {
   const end = sort.findIndex(({ column }) => column === 'id');
   return end < 0 ? sort : sort.slice(0, end);

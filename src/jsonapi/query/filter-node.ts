@@ -10,7 +10,7 @@ export const IDENTITIES = ['is', 'is_', 'isnot'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
 export type TextOperator = (typeof PATTERNS)[number] | (typeof TEXT_PARTS)[number];
 
-/** Of a time with one that lies a duration back: `lt` is older, `gt` younger. */
+/** Compares a time with now minus a duration: `lt` is older, `gt` younger. */
 export type AgeComparison = Exclude<Comparison, 'eq' | 'ne'>;
 
 export type Scalar = string | number | boolean | Date;
@@ -21,7 +21,7 @@ export interface Column {
   label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
-  /** What has an index in place of the column: texts as one, or the bytes whose digits it shows. */
+  /** What is indexed instead of the column: joined texts, or the bytes that it shows in hexadecimal. */
   foundBy?: { texts: readonly string[] } | { bytes: string } | undefined;
 }
 

@@ -29,7 +29,7 @@ interface Place {
   depth: number;
   /** `filter[name]=a,b`, where a comma may separate values. */
   isShort?: boolean;
-  /** Of a filter in a document, whose faults are all reported: where this rule stands. */
+  /** Pointer to this rule, for a filter in a document; all of its faults are reported. */
   path?: string;
   faults?: string[];
 }
@@ -52,7 +52,7 @@ export function parseFilter(
   return parseRules(Array.isArray(rules) ? rules : [rules], place);
 }
 
-/** More of them help nobody. */
+/** Maximum of faults in one error document. */
 const MOST_FAULTS = 20;
 
 /**

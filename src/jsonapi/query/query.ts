@@ -15,7 +15,7 @@ import {
   readParameters,
 } from './parameters.js';
 
-/** As messages name them; so are those below. */
+/** Parameters as error messages name them, here and below. */
 const DOCUMENT_PARAMETERS = ['include', 'fields[TYPE]'];
 const COLLECTION_PARAMETERS = [
   ...['filter', 'filter[NAME]', 'sort', 'page[number]', 'page[size]', 'page[after]'],

@@ -17,7 +17,7 @@ export interface Confirmed {
  * `meta.confirm` of the document, or `?confirm=N` where there is none. AppError 400 or 422; 403 for a session
  * that has not signed in recently.
  */
-export function takeConfirmation(request: ApiRequest): Confirmed {
+export function extractConfirmation(request: ApiRequest): Confirmed {
   const { body, query } = request;
   const given = query.getAll(PARAMETER);
   const confirm = readConfirmation(given, body);

@@ -109,7 +109,7 @@ export function negotiateForm(header: string | undefined): DocumentForm {
     throw new AppError('not_acceptable', 406, message, { source: { header: 'Accept' } });
   }
   const best = Math.max(...offers.map(({ weight }) => weight));
-  // Of equal weight the more specific mention decides (RFC 9110 §12.5.1).
+  // If weights are equal, the more specific media range applies (RFC 9110 §12.5.1).
   const stringIds = offers.some((offer) => offer.stringIds && offer.weight === best && best > 0);
   return { stringIds };
 }

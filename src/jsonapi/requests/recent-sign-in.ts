@@ -4,8 +4,8 @@ import type { Actor } from '../context.js';
 const RECENT_MINUTES = 15;
 
 /**
- * AppError 403 for a session whose person has not signed in for 15 minutes: who finds an open browser must
- * not erase devices or read secrets with it. Programs send the token each time.
+ * AppError 403 for a session without a sign-in in the last 15 minutes, so that a person who finds an open browser can
+ * not erase devices or read secrets. API clients send the token each time.
  */
 export function requireRecentSignIn({ session }: Actor): void {
   if (session === undefined) return;

@@ -20,7 +20,7 @@ export interface ApnsStandInOptions {
   authority: LabAuthority;
   /** A free one when 0 or absent. */
   port?: number;
-  /** Of the courier and the control; a free one when 0 or absent. */
+  /** Port of the courier and the control; a free one when 0 or absent. */
   sidePort?: number;
   /** A loopback address. */
   host?: string;

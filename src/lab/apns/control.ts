@@ -8,7 +8,7 @@ import type { ConnectionRefusal } from './push-server.js';
 import type { StoreCounters, TokenReport } from './token-store.js';
 
 interface StandInReport extends AnsweredPushes, StoreCounters {
-  /** Of pushers. */
+  /** Connections of servers that push. */
   connections: number;
 }
 

@@ -16,7 +16,7 @@ export interface CourierLink {
 
 /** What is known of one token. Kept small: a million of them are in memory. */
 interface TokenState {
-  /** Of the device that connected last; undefined: no device has connected. */
+  /** Topic of the device that connected last; undefined: no device has connected. */
   topic: string | undefined;
   link: CourierLink | undefined;
   waiting: Omit<AcceptedPush, 'token'> | undefined;

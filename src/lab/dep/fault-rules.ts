@@ -4,7 +4,7 @@ export interface FaultRule {
   path?: string | undefined;
   /** For example DELETE; all methods if absent. */
   method?: string | undefined;
-  /** Of the answer; without it and without `drop` the regular answer is sent. */
+  /** Status to answer; without it and without `drop` the regular answer is sent. */
   status?: number | undefined;
   /** Apple's error code; by default the usual one of the status. */
   body?: string | undefined;

@@ -12,7 +12,7 @@ export interface SignedRequest {
   method: string;
   /** With the host that the client used. */
   url: URL;
-  /** Of the Authorization header, decoded; without `realm` and `oauth_signature`. */
+  /** Parameters of the Authorization header, decoded; without `realm` and `oauth_signature`. */
   parameters: Iterable<readonly [name: string, value: string]>;
 }
 

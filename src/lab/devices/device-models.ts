@@ -73,7 +73,7 @@ export const DEVICE_MODELS: Record<LabPlatform, readonly DeviceModel[]> = {
   macOS: MACS.map(toModel(undefined)),
 };
 
-/** What Apple's enrollment program says about a device. */
+/** What DEP reports about a device. */
 export interface DeviceKind {
   /** iPhone, iPad, Mac and the like. */
   family: string;

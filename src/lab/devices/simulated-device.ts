@@ -32,7 +32,7 @@ export interface SimulatedDevice {
   deviceName: string;
   hostName: string;
   hasPasscode: boolean;
-  /** Of FileVault; only Macs have one. */
+  /** FileVault recovery key; used by Macs only. */
   recoveryKey: RecoveryKey;
   isLost: boolean;
   isRemoteDesktopEnabled: boolean;

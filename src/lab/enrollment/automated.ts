@@ -25,7 +25,7 @@ interface DepActivation {
   isAwaitingConfiguration: boolean;
 }
 
-/** What Setup Assistant does on a device that Apple's enrollment program assigned to a server. */
+/** What Setup Assistant does on a device that DEP assigned to a server. */
 export async function obtainAutomated(
   enrolling: EnrollingDevice,
   way: AutomatedWay,

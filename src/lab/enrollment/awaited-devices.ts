@@ -3,7 +3,7 @@ import { type DeviceKind, type LabPlatform, platformOf } from '../devices/device
 import type { HttpClient } from '../wire/http-client.js';
 import { parseJson, refusedReply } from '../wire/http-reply.js';
 
-/** A device of Apple's enrollment program that the server waits for. */
+/** A DEP device that is assigned to the server and has not enrolled. */
 export interface AwaitedDevice {
   serialNumber: string;
   /** As Apple lists it; absent if only an admin of the server entered the serial number. */

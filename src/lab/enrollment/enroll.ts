@@ -19,7 +19,7 @@ import type { EnrollingDevice, EnrollmentWay } from './enrollment-way.js';
 import type { KeyPool } from './key-pool.js';
 import { obtainOverTheAir } from './over-the-air.js';
 
-/** A user with a channel of their own. */
+/** The session of a user on the user channel. */
 export interface UserSession {
   user: SimulatedUser;
   /** UUIDs of commands answered NotNow. */
@@ -62,7 +62,7 @@ export interface EnrollOptions {
   http: HttpClient;
   profile: EnrollmentProfile;
   keys: KeyPool;
-  /** Users ask for commands of their own. */
+  /** Users poll for commands on the user channel. */
   asUser?: boolean;
 }
 

@@ -16,7 +16,7 @@ export interface EnrollingDevice {
 interface WayToServer {
   /** Base URL of the server. */
   url: string;
-  /** Of an enrollment link. */
+  /** Token of an enrollment link. */
   token?: string | undefined;
 }
 

@@ -21,7 +21,7 @@ function unescapeHtml(text: string): string {
   });
 }
 
-/** Of one tag, by name in lower case. */
+/** Attributes of one tag, by name in lower case. */
 function attributesOf(tag: string): Map<string, string> {
   const found = tag.matchAll(/\s([\w-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?/g);
   return new Map(

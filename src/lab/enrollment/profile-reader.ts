@@ -21,7 +21,7 @@ export interface EnrollmentContent {
     signMessage: boolean;
     checkOutWhenRemoved: boolean;
     serverCapabilities: string[];
-    /** Of account-driven enrollment: BYOD or ADDE. */
+    /** Set for account-driven enrollment: BYOD or ADDE. */
     enrollmentMode?: string | undefined;
     assignedManagedAppleId?: string | undefined;
   };

@@ -20,7 +20,7 @@ export interface ControlledDevice {
 /** The part of a fleet that its control needs. */
 export interface ControlledFleet {
   devices(): ControlledDevice[];
-  /** Of all devices without a serial number. Returns those that it concerned. */
+  /** Changes the behavior of one device, or of all without a serial number. Returns the changed devices. */
   behave(behavior: Behavior, serialNumber: string | undefined): Promise<ControlledDevice[]>;
 }
 

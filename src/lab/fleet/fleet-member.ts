@@ -112,7 +112,7 @@ export class FleetMember {
     }
   }
 
-  /** Behaves so from now on, and sends what a device sends by itself when that begins or ends. */
+  /** Changes the behavior, and sends the messages that a device sends at such a change. */
   async behave(behavior: Behavior): Promise<void> {
     const { device, session } = this;
     const before = device.behavior;

@@ -29,7 +29,7 @@ export interface FleetOptions {
   isAwaitingConfiguration?: boolean;
   /** Every device refuses profiles with one of these payload types. */
   refusedPayloads?: readonly string[] | undefined;
-  /** Of every device at first; well when absent. */
+  /** Behavior of every device at first; `well` when absent. */
   behavior?: Behavior | undefined;
   /** The user of every device removes these profiles once, after they were listed. */
   profilesToLose?: readonly string[] | undefined;
@@ -97,7 +97,7 @@ export class Fleet {
     return this.members.map(toControlled);
   }
 
-  /** Of one device, or of all. Rejects with LabError when the server refuses what the device sends. */
+  /** For one device, or for all. Rejects with LabError if the server refuses what a device sends. */
   async behave(behavior: Behavior, serialNumber?: string): Promise<ControlledDevice[]> {
     const chosen = this.members.filter(
       ({ device }) =>

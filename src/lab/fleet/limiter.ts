@@ -25,7 +25,7 @@ export class Limiter {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** The place goes to the one that has waited longest; the array is trimmed now and then. */
+  /** Resumes the task that has waited longest. Trims the array now and then. */
   private leave(): void {
     const resume = this.waiting[this.next];
     if (resume === undefined) {

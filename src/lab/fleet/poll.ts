@@ -87,7 +87,7 @@ interface Exchange {
   options: PollOptions;
 }
 
-/** Of a device that fails at everything. */
+/** Answer of a device whose behavior is to fail every command. */
 const BROKEN = failed(12_021, 'The device is set to fail.');
 
 async function answerOffer(offer: Offer, exchange: Exchange): Promise<Buffer> {

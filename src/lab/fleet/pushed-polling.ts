@@ -115,7 +115,7 @@ export class PushedPolling implements Polling {
     void this.pollWhileDue(member, pollState);
   }
 
-  /** Pushes during a poll, however many, cause one more. */
+  /** All pushes during a poll together cause one further poll. */
   private async pollWhileDue(member: PushedMember, pollState: PollState): Promise<void> {
     const { limiter, signal } = this.options;
     this.polling += 1;

@@ -5,7 +5,7 @@ import type { ScepSettings } from '../enrollment/enrollment-profile.js';
 import { context, type Node, oid, sequence, toBinary, utf8, writeNode } from './asn1.js';
 import { signStructure, toForgeKey } from './forge-key.js';
 
-/** Names of attributes in a SCEP payload's Subject; others stand there as object identifiers. */
+/** Attribute names in a SCEP payload's Subject; others are written as object identifiers. */
 const NAME_OIDS = new Map([
   ['CN', '2.5.4.3'],
   ['SN', '2.5.4.4'],

@@ -92,7 +92,7 @@ export class HttpClient {
       if (isUntrusted(error)) {
         throw new LabError(`${error.message}: trust its CA with --ca FILE`, { cause: error });
       }
-      // The error of a name with several addresses has no message of its own.
+      // The AggregateError of a name with several addresses has no message.
       if (isAway(error) && !this.options.signal.aborted) {
         return { failure: error.message || `${error.code}` };
       }

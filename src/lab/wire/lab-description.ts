@@ -15,7 +15,7 @@ const description = z.object({
     /** Base URL of the stand-in's control. */
     control: z.url(),
   }),
-  /** Absent in a server without a stand-in for Apple's enrollment program. */
+  /** Absent in a server without a stand-in for DEP. */
   dep: z
     .object({
       url: z.url(),
@@ -27,7 +27,7 @@ const description = z.object({
   push_topic: z.string(),
   /** PEM of the CA that certifies simulated devices, and of its key. */
   device_ca: z.object({ certificate: z.string(), key: z.string() }),
-  /** Serial numbers of Apple's enrollment program that wait for a device. */
+  /** DEP serial numbers that no device has enrolled with. */
   serials: z.array(z.string()),
 });
 

@@ -6,7 +6,7 @@ export function attributeFault(name: string, detail: string, code?: ErrorCode): 
   return { detail, source, code };
 }
 
-/** All faults as one 422; its code is that of the faults when they share one. */
+/** All faults as one 422, with the code of the faults if they have the same. */
 export function refusal(faults: ErrorDetail[]): AppError {
   const [code = 'validation_failed', ...others] = new Set(
     faults.map((fault) => fault.code ?? 'validation_failed'),

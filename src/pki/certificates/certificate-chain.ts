@@ -50,7 +50,7 @@ export function isKeyOf(key: KeyObject, certificate: ParsedCertificate): boolean
   }
 }
 
-/** The certificate that issued none of the others; if several did not, the one with a key. */
+/** The leaf: the certificate that issued none of the others; of several, the one with a key. */
 export function findLeaf({ certificates, keys }: UploadedParts): ParsedCertificate | undefined {
   const ends = certificates.filter(
     (issuer) => !certificates.some((other) => other !== issuer && isIssuedBy(other, issuer)),

@@ -21,7 +21,7 @@ export interface CertificateUpload {
   pem_private_key?: string | null | undefined;
   /** Base64. */
   pkcs12?: string | null;
-  /** Of the PKCS #12 file or the encrypted key. */
+  /** Password of the PKCS #12 file or of the encrypted key. */
   password?: string | null;
 }
 

@@ -143,7 +143,7 @@ export async function credentialsInUse(
   });
 }
 
-/** One for each slot: the one added last of those that are usable now, if any. */
+/** One certificate for each slot: the usable one that was added last, if any. */
 function inUse(rows: ServerCertificateRow[], now: Date): ServerCertificateRow[] {
   const chosen = new Map<string, ServerCertificateRow>();
   for (const row of rows) {

@@ -136,8 +136,8 @@ function refuseUnreadable(unreadable: string[], { skipUnreadable, write }: Rotat
 }
 
 /**
- * A starting server registers, then looks for a rotation; with the reverse order here, one sees the
- * other.
+ * A starting server registers, then looks for a rotation. This function does both in reverse order, so that one
+ * of them always detects the other.
  */
 async function begin({ db }: RotationDeps, { next }: Keys): Promise<void> {
   await writeRotation(db.knex, { check: sealMasterKeyCheck(next), startedAt: new Date() });

@@ -51,7 +51,7 @@ export class RevocationLists {
     return await (this.#building.get(keyId) ?? this.#startBuild(keyId, authority));
   }
 
-  /** While the database is unreachable the last list serves: its nextUpdate says how long. */
+  /** While the database is unreachable, the last list is served; it is valid until its nextUpdate. */
   async #presentNumber(keyId: string): Promise<number> {
     try {
       return numberOf(await readRevocationMark(this.#deps.db.knex));

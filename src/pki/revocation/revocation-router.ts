@@ -52,7 +52,7 @@ export function createRevocationRouter(deps: RevocationRouterDeps): Router {
       sendAnswer(res, await responder.answer(await bodies.read(req, MAX_REQUEST_BYTES)));
     })
     .all(refuseMethod('POST'));
-  // No parameter: Express would refuse what is not URL-encoded well before it gets here.
+  // Not a route parameter: Express rejects malformed URL encoding before the handler runs.
   router
     .route(/^\/ocsp\/./)
     .get(async (req, res) => sendAnswer(res, await responder.answer(requestInPath(req))))

@@ -9,7 +9,7 @@ import {
 import { AppError, notFound } from '../../errors.js';
 import { requireNotServed } from '../certificates/certificate-checks.js';
 
-/** The reasons of RFC 5280 5.3.1 that are permanent: no hold, and nothing to remove one. */
+/** The permanent reasons of RFC 5280 5.3.1: without certificateHold and removeFromCRL. */
 export const REVOCATION_REASONS = [
   'unspecified',
   'keyCompromise',

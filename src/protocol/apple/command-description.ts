@@ -36,11 +36,11 @@ export interface KeyDescription {
   is_secret?: true | undefined;
   /** Only where they differ from those of what the key is in; otherwise whole. */
   platforms?: PlatformRules[] | undefined;
-  /** Of a dictionary. */
+  /** Keys of a dictionary. */
   keys?: KeyDescription[] | undefined;
-  /** Of an array: its element, or each kind of element, named by its `Item`. */
+  /** Elements of an array: one, or one for each kind of element, named by its `Item`. */
   items?: KeyDescription[] | undefined;
-  /** Of a string: each value, with its platforms. */
+  /** Values that a string may have, with their platforms. */
   choices?: { value: string; platforms?: PlatformRules[] | undefined }[] | undefined;
 }
 

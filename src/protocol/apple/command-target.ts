@@ -13,7 +13,7 @@ export interface CommandTarget {
   /** Enrolled by Automated Device Enrollment. */
   automated?: boolean | undefined;
   sharedIpad?: boolean | undefined;
-  /** Of a Mac: false for one with an Intel processor. */
+  /** Macs only: false for Intel processors. */
   appleSilicon?: boolean | undefined;
   /** The sum of the rights that the enrollment profile grants. */
   accessRights?: number | undefined;

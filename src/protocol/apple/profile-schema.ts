@@ -115,7 +115,7 @@ export function checkPayload(type: string, payload: PlistDict): PayloadFinding[]
     checkKeys(keys, payload, '').map((fault) => findingOf(fault, type)),
   );
   const [best = []] = kinds.toSorted((one, other) => errorsIn(one) - errorsIn(other));
-  // A key that one of the kinds knows is no unknown key.
+  // A key that any of the kinds has is not an unknown key.
   const places = kinds.map((findings) => new Set(findings.map(({ pointer }) => pointer)));
   return best.filter(({ pointer }) => places.every((place) => place.has(pointer)));
 }

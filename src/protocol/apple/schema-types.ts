@@ -11,7 +11,7 @@ export interface SchemaOs {
   supervised?: boolean;
   /** Only after Automated Device Enrollment. */
   requiresdep?: boolean;
-  /** Of a payload: only in an enrollment of a Mac that its user approved, or an automated one. */
+  /** Payloads only: needs an enrollment that the user of the Mac approved, or an automated one. */
   userapprovedmdm?: boolean;
   devicechannel?: boolean;
   userchannel?: boolean;
@@ -43,7 +43,7 @@ export interface SchemaKey {
   /** A regular expression the whole string has to match. */
   format?: string;
   os?: SchemaSystems;
-  /** Of an array: its element; of a string: the values it may take; else the keys within. */
+  /** An array's element, a string's allowed values, or a dictionary's keys. */
   subkeys?: SchemaKey[];
 }
 

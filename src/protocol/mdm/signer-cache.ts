@@ -156,7 +156,7 @@ class CompactSigner implements VerifiedSigner {
     this.#publicKey = undefined;
   }
 
-  /** Keeps the DER alone, in memory of its own: small buffers are parts of larger ones. */
+  /** Copies the DER: a small buffer is part of a larger one, which would stay in memory. */
   forgetCertificate(): void {
     const own = Buffer.allocUnsafeSlow(this.#der.length);
     this.#der.copy(own);

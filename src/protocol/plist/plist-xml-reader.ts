@@ -22,7 +22,7 @@ import {
 
 /**
  * Reads an XML property list whose lines end in line feeds: strict, iterative, in one pass. A
- * DOCTYPE with an internal subset is refused, so no entity can be declared. Of two equal keys in a
+ * DOCTYPE with an internal subset is refused, so no entity can be declared. If a key occurs twice in a
  * dictionary the last one wins. Throws AppError invalid_plist.
  */
 export function readXmlPlist(text: string, limits: PlistLimits): PlistValue {

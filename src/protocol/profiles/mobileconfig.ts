@@ -43,7 +43,7 @@ export interface MdmPayload {
   serverCapabilities?: string[];
   /** GetToken is answered. An update may change this capability, unlike per-user connections. */
   answersGetToken?: boolean;
-  /** Of account-driven enrollment. BYOD: no rights over the device are asked for. */
+  /** Set for account-driven enrollment. BYOD: the profile asks for no rights over the device. */
   account?: { mode: 'BYOD' | 'ADDE'; managedAppleAccount: string } | undefined;
 }
 

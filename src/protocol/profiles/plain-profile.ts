@@ -48,7 +48,7 @@ const PLAIN_DATA: Record<string, { key: string; isPlain: (data: Buffer) => boole
 };
 
 /**
- * Whether a configuration profile, signed or not, is certain to hold no secret: it is XML without
+ * Whether a configuration profile, signed or not, certainly has no secret: it is XML without
  * comments, Apple's schema knows every payload and key of it, and none of them has a place for a
  * secret. False for every other profile, also for one that can't be read.
  */

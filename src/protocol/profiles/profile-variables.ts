@@ -92,7 +92,7 @@ function visit(profile: PlistNodeDict, visitor: Visitor): void {
   below(profile, '', false);
 }
 
-/** Of the profile itself and of its payloads; deeper keys may have the same names. */
+/** Whether the key identifies the profile or one of its payloads; deeper keys may have the same names. */
 function isNamedAt(dict: string, key: string): boolean {
   return IDENTITY.has(key) && (dict === '' || /^\/PayloadContent\/\d+$/.test(dict));
 }

@@ -9,7 +9,7 @@ export interface TrustProfileOptions {
   organization: ProfileOrganization;
   /** DER of the CAs that issue identities and sign for this server. */
   caCertificates: readonly Buffer[];
-  /** Of TLS, the leaf first. */
+  /** The server's TLS chain, leaf first. */
   tlsCertificates: readonly TlsCertificate[];
   /** Equal seeds make equal PayloadUUIDs. */
   uuidSeed: string;

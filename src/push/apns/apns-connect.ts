@@ -10,7 +10,7 @@ import {
 
 /** A push certificate with its key. */
 export interface ApnsCredentials {
-  /** Of the certificate's subject, UID: `com.apple.mgmt.…`. */
+  /** UID of the certificate's subject: `com.apple.mgmt.…`. */
   topic: string;
   /** PEM; the chain, if any, follows. */
   certificate: string;

@@ -29,7 +29,7 @@ export class ApnsExchange {
   readonly reject: PushPromise['reject'];
   /** The stream of the attempt under way. */
   stream: ClientHttp2Stream | undefined;
-  /** Of the attempt under way, on the clock of performance.now(). */
+  /** Deadline of the current attempt, on the clock of performance.now(). */
   deadline = 0;
   /** Repeated because its stream was refused or reset while the connection stayed open. */
   wasReset = false;
@@ -41,7 +41,7 @@ export class ApnsExchange {
 
   constructor(
     push: ApnsPush,
-    /** Of the push as a whole, on the clock of performance.now(). */
+    /** Deadline of the whole push, on the clock of performance.now(). */
     readonly expiresAt: number,
     { resolve, reject }: PushPromise,
   ) {

@@ -105,7 +105,7 @@ export class ApnsResets {
   }
 }
 
-/** Of a connection tried at several addresses, the first failure. */
+/** The error's code; of the first failure if several addresses were tried. */
 function codeOf(error: unknown): string | undefined {
   const { code, errors } = Object(error) as { code?: unknown; errors?: unknown[] };
   if (typeof code === 'string') return code;

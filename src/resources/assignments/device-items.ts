@@ -5,7 +5,7 @@ import { device } from '../common.js';
 const READ_ONLY = { write: 'never' } as const;
 
 /** States that are stored as they are shown. */
-const SETTLED = [
+const STORED_STATES = [
   ...(['installed', 'verified', 'failed', 'removing', 'not_applicable'] as const),
   ...(['conflict', 'waiting_for_user', 'paused'] as const),
 ];
@@ -21,14 +21,14 @@ export const deviceItems = defineResource({
     attribute: 'state',
     views: {
       pending: 'unsent_device_items',
-      ...Object.fromEntries(SETTLED.map((state) => [state, 'settled_device_items'])),
+      ...Object.fromEntries(STORED_STATES.map((state) => [state, 'settled_device_items'])),
     },
   },
   access: { read: 'viewer', create: null, update: null, delete: null },
   attributes: {
     identifier: text({ ...READ_ONLY, ignoreCase: true }),
     version: integer(READ_ONLY),
-    state: oneOf(['pending', 'sent', ...SETTLED], READ_ONLY),
+    state: oneOf(['pending', 'sent', ...STORED_STATES], READ_ONLY),
     reason_code: text(READ_ONLY),
     reason: text(READ_ONLY),
     payload_uuid: text({ ...READ_ONLY, ignoreCase: true }),

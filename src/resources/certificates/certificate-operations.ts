@@ -61,7 +61,7 @@ export async function removeCertificate(
   await services.certificates.remove(trx, id);
 }
 
-/** What is not a column of its own. */
+/** Attributes that have no column. */
 export function presentCertificate(
   name: string,
   row: Row,

@@ -1,12 +1,12 @@
 import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
 
-/** What uses the key; while anything does, the key stays. */
+/** Resources that use the key; a key in use cannot be deleted. */
 function user(type: string): ToMany {
   return { kind: 'toMany', type, via: { foreignKey: 'rsa_private_key_id' }, write: 'never' };
 }
 
-/** Keys of any kind by what is known of them: the keys themselves leave only by their download. */
+/** Facts about private keys of any kind. The keys themselves are only in their download. */
 export const rsaPrivateKeys = defineResource({
   type: 'rsa_private_keys',
   path: '/rsa_private_keys',

@@ -69,7 +69,7 @@ export async function planCommand(
   return target && services.commands.plan(target as unknown as Target, input);
 }
 
-/** Of the parameters and times, where the request type and they can be read. */
+/** Faults of parameters and times; none if the request type or the parameters cannot be read. */
 export function commandFaults(
   attributes: WriteInput['attributes'],
   { commands }: CommandServices,

@@ -78,7 +78,7 @@ export const commands = defineResource<CommandServices>({
   },
   relationships: {
     device: { ...device, write: 'create' },
-    // Of the device; without one the command is the device's own.
+    // The user that the command is for; null: the device itself.
     user: { kind: 'toOne', type: 'device_users', column: 'device_user_id', write: 'create' },
     // That it was queued with; null: on its own.
     batch: { kind: 'toOne', type: 'command_batches', column: 'command_batch_id', write: 'never' },

@@ -39,7 +39,7 @@ const PROFILES: ToManyShape = {
   via: { foreignKey: 'dep_account_id' },
 };
 
-/** The row comes first: what is sealed is bound to its id. */
+/** Inserts the row first: sealed values are bound to its id. */
 export async function createAccount(
   operation: CreateOperation<DepAccountServices>,
 ): Promise<WriteResult> {
@@ -75,7 +75,7 @@ export async function updateAccount(
   return { id };
 }
 
-/** What it listed is none of the program's any more, unless another account lists it too. */
+/** Deletes the account. Its devices are no longer DEP devices, unless another account lists them. */
 export async function removeAccount(operation: DeleteOperation<DepAccountServices>): Promise<void> {
   const { trx, store, shape, id, services, details } = operation;
   const columns = ['consumer_key', 'server_name'];

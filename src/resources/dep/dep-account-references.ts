@@ -8,13 +8,13 @@ import { depProfiles } from './dep-profiles.js';
 /** The kinds of devices that may have a default profile of their own. */
 export const FAMILIES = ['iphone', 'ipad', 'mac', 'apple_tv', 'vision'] as const;
 
-/** Of the certificates by which Apple knows this server. */
+/** Purpose of the certificates that Apple encrypts server tokens to. */
 const PURPOSE = 'dep.stoken';
 
-/** Relationship, and column without its `_id`: for whatever has none of its family's first. */
+/** Relationships, and columns without `_id`. The first is the default of families without a default of their own. */
 const NAMES = ['default_dep_profile', ...FAMILIES.map((family) => `default_${family}_profile`)];
 
-/** What devices of the account get that have no profile. */
+/** Profiles for devices of the account that have none assigned. */
 export const defaultProfiles: Record<string, ToOne> = Object.fromEntries(
   NAMES.map((name) => [
     name,

@@ -54,7 +54,7 @@ const MEMBERS = [
   'access_token_expiry',
 ];
 
-/** One server of Apple's device enrollment program, as its token and Apple's account describe it. */
+/** One server of Apple's Device Enrollment Program, as its token and Apple's account describe it. */
 export const depAccounts = defineResource<DepAccountServices>({
   type: 'dep_accounts',
   path: '/dep/accounts',

@@ -17,13 +17,13 @@ export interface ProfileState {
   status_at: Date;
 }
 
-/** Of a profile to be uploaded to Apple, or without an account. */
+/** State of a profile that has no account (local), or waits for its upload to Apple (pending). */
 export function stateAt(accountId: unknown): ProfileState {
   const status = typeof accountId === 'number' ? 'pending' : 'local';
   return { status, status_text: null, status_advice: null, status_at: new Date() };
 }
 
-/** Of a profile that moves to another account, or to none, where Apple does not have it. */
+/** Columns of a profile that moves to another account, or to none: Apple does not have it there. */
 export function movedTo(dep_account_id: number | null) {
   const unknown = { uuid: null, definition_digest: null, last_upload_at: null };
   return { ...stateAt(dep_account_id), ...unknown, dep_account_id };

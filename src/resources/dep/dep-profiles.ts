@@ -53,7 +53,7 @@ const profileDevices: ToMany<DepServices> = {
   operations: { add: assignProfile, remove: unassignProfile },
 };
 
-/** What a device of Apple's enrollment program gets before its first start. */
+/** DEP profiles, which a device fetches from Apple in Setup Assistant. */
 export const depProfiles = defineResource<DepServices>({
   type: 'dep_profiles',
   path: '/dep/profiles',

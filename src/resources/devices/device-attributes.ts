@@ -222,7 +222,7 @@ export const updateSettings: Record<string, Attribute> = {
   ]),
 };
 
-/** Apple's device enrollment program. */
+/** Apple's Device Enrollment Program (DEP). */
 export const depServices: Record<string, Attribute> = {
   is_dep: bool({ nullable: false }),
   ...each(text(), ['description', 'color', 'asset_tag']),

@@ -23,7 +23,7 @@ const OWNED = ['device_name', 'hostname', 'asset_tag', 'description', 'access_ri
 const { udid, enrollment_id, platform, topic } = identity as Record<string, Attribute>;
 const { is_dep, color } = depServices as Record<string, Attribute>;
 
-/** Attributes that an enrolled device, or Apple's enrollment program, reports. */
+/** Attributes that an enrolled device, or DEP, reports. */
 const FACTS = Object.entries({
   udid,
   enrollment_id,

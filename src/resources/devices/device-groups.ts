@@ -107,7 +107,7 @@ export const deviceGroups = defineResource<GroupServices>({
       ...devicesOfGroup,
       write: 'document',
       operations: membershipOfGroup,
-      takesFilter: true,
+      acceptsFilter: true,
     },
     unknown_devices: {
       kind: 'toMany',

@@ -74,7 +74,7 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
   return meta ? { id, meta } : { id };
 }
 
-/** A device without a profile of the enrollment program: for that a job is added, too. */
+/** Plans a device without a DEP profile. Undefined for one with it, which also needs a job. */
 export async function planDevice(operation: Plan): Promise<CreatePlan | undefined> {
   const { shape, services, attributes, toOne } = operation;
   if (toOne.dep_profile !== undefined) return undefined;
@@ -83,7 +83,7 @@ export async function planDevice(operation: Plan): Promise<CreatePlan | undefine
 }
 
 /**
- * Of an enrolled device only what an admin owns is written. New names are sent by a Settings
+ * Writes only what an admin owns if the device is enrolled. New names are sent by a Settings
  * command; their columns change with the next inventory, once the device has applied them.
  */
 export async function updateDevice(operation: Update): Promise<WriteResult> {
@@ -110,7 +110,7 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
 
 const PROFILE_POINTER = '/data/relationships/dep_profile';
 
-/** Profiles of the enrollment program are for admins, so assigning one is, too. */
+/** Only admins may write DEP profiles, so only admins may assign one. */
 function requireRights({ context, toOne }: Create | Update, current: unknown): void {
   const { dep_profile: wanted = current } = toOne;
   if (wanted === current || context.actor.role === 'admin') return;

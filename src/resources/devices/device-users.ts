@@ -9,7 +9,7 @@ import {
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device } from '../common.js';
 
-/** Users of devices, who have a channel of their own; only their devices report them. */
+/** Users of devices, who have a user channel; only their devices report them. */
 export const deviceUsers = defineResource({
   type: 'device_users',
   path: '/device_users',

@@ -19,7 +19,7 @@ export const tags = defineResource({
       type: 'devices',
       via: { table: 'device_tags', own: 'tag_id', other: 'device_id' },
       write: 'document',
-      takesFilter: true,
+      acceptsFilter: true,
     },
     applications: {
       kind: 'toMany',

@@ -26,7 +26,7 @@ function requireFuture({
   throw validationError([{ detail: 'expires_at is in the past', source }]);
 }
 
-/** Devices that enroll become members at once, whatever a rule says. */
+/** Devices become members when they enroll, so the group must not have a rule. */
 async function requireStaticGroup({
   trx,
   store,
@@ -47,7 +47,7 @@ async function updateLink(
   return { id };
 }
 
-/** The row comes first: its token is sealed for its id. */
+/** Inserts the row first: its token is sealed for its id. */
 async function createLink(
   operation: CreateOperation<EnrollmentLinkServices>,
 ): Promise<WriteResult> {

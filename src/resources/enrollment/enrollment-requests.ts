@@ -31,7 +31,7 @@ export function requestState(times: RequestTimes, now = new Date()): (typeof STA
 
 /**
  * Devices, known by Apple's certificate or their user's account, that got an enrollment profile, and
- * enrolled devices whose new enrollment waits for an admin: who asked, and what became of it.
+ * enrolled devices whose new enrollment waits for an admin, with the outcome.
  */
 export const enrollmentRequests = defineResource({
   type: 'enrollment_requests',

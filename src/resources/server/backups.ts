@@ -10,10 +10,10 @@ import { defineResource } from '../../jsonapi/definition/definition.js';
 
 const SERVER = { write: 'never', volatile: true } as const;
 
-/** deleted: its file gave way to newer ones, see BACKUP_KEEP. */
+/** deleted: newer backups replaced its file, see BACKUP_KEEP. */
 const STATES = ['waiting', 'running', 'finished', 'failed', 'deleted'] as const;
 
-/** Backups that were made of this server, and the one under way. */
+/** Finished, running and waiting backups of this server. */
 export const backups = defineResource({
   type: 'backups',
   path: '/backups',

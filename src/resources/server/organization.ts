@@ -8,8 +8,8 @@ const REVERSE_DNS =
 const REVERSE_DNS_LIKE = 'a domain name in reverse, such as com.example.mdm';
 
 /**
- * It stands in pages and on devices: nothing that moves or turns the text around it. Written out,
- * since `\p{Cc}` is not of the regular expressions that JSON Schema recommends.
+ * Pages and devices show it, so it must not move or reverse the text around it. Written out,
+ * since JSON Schema does not recommend `\p{Cc}` in regular expressions.
  */
 const SHOWN = '[^\\u0000-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069]';
 const PLAIN = new RegExp(`^${SHOWN}*$`);

@@ -6,7 +6,7 @@ import { adminSettings } from '../common.js';
 
 const LABEL = 'return_to_service_settings';
 const PROFILES = ['wifi_profile', 'mdm_profile'] as const;
-/** Of base64: profiles of 150 KB. */
+/** Base64 characters: profiles of up to 150 KB. */
 const MAX_PROFILE = 200_000;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 /** XML and binary property lists, and DER of a signed one. */

@@ -9,7 +9,7 @@ function isCurrent(_name: string, { id }: Row, { actor }: DeriveSource<unknown>)
 
 const NEVER = { write: 'never', nullable: false } as const;
 
-/** API tokens. Of the secret only a hash is stored, and none of it is shown. */
+/** API tokens. Only a hash of the secret is stored; the secret is never shown. */
 export const tokens = defineResource({
   type: 'tokens',
   path: '/tokens',

@@ -108,7 +108,7 @@ export function createExampleName(type: string, view?: View): string {
   return view === undefined ? `${type}_create` : `${type}_create_${view.value.replace('.', '_')}`;
 }
 
-/** Each view gets one of its own, without the attribute that its path fixes. */
+/** Each view gets a separate example, without the attribute that its path sets. */
 function createExamples(definition: ResourceDefinition): Schemas {
   const { type, views = [] } = definition;
   const inViews = views.map((view) => [

@@ -65,9 +65,9 @@ const TEXTS = (name: string) => [
 
 /** A valid value of the attribute, always the same. undefined where none is known. */
 export function sampleValue(name: string, attribute: Attribute): unknown {
-  const isTaken = (value: unknown) => attribute.schema.safeParse(value).success;
+  const isAccepted = (value: unknown) => attribute.schema.safeParse(value).success;
   const named = Object.hasOwn(BY_NAME, name) ? [BY_NAME[name]] : [];
-  return [...named, ...candidates(name, attribute)].find(isTaken);
+  return [...named, ...candidates(name, attribute)].find(isAccepted);
 }
 
 function candidates(name: string, { kind, values }: Attribute): unknown[] {

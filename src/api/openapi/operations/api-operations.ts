@@ -3,7 +3,7 @@ import { refTo, type Schemas } from '../schemas/resource-schemas.js';
 import { answerObject, operationObject } from './operation.js';
 import { parameterRef } from './parameters.js';
 
-/** The Path Item Object of a route that is no CRUD. */
+/** The Path Item Object of a route that is not CRUD. */
 export function apiPathItem({ path, methods, pathSchemas = {} }: ApiRoute): Schema {
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) =>
     pathParameter(name, pathSchemas[name]),
@@ -29,7 +29,7 @@ export function apiBodySchemas(routes: ApiRoute[]): Schemas {
       .filter(isUnnamedJson)
       .map(({ schema }) => [bodyName(operationId), schema] as const),
   );
-  // Of equal ones the later are another name of the first.
+  // A body equal to an earlier one refers to it.
   const first = new Map<string, string>();
   return Object.fromEntries(
     bodies.map(([name, schema]) => {

@@ -21,12 +21,12 @@ export interface OperationPlace {
 
 type Collection = Extract<RouteSubject, { kind: 'collection' }>;
 
-/** GET and POST of all of a type, of a view, and of what lies below a parent. */
+/** GET and POST of a type's collection, of a view, and of a collection below a parent. */
 export function collectionOperation(subject: Collection, place: OperationPlace): OperationText {
   return place.method === 'POST' ? createOperation(subject, place) : listOperation(subject, place);
 }
 
-/** The last step of the path names what is in it; below a parent, the parent too. */
+/** Names from the path's last segment; below a parent, from the parent too. */
 function namesOf({ definition, view, parent }: Collection, registry: Registry) {
   const plural = parent?.relationship ?? view?.path.split('/').pop() ?? definition.type;
   const nameOf = (what: string) => (parent ? nameBelow(parent, what, registry) : camelCase(what));
@@ -38,7 +38,7 @@ function namesOf({ definition, view, parent }: Collection, registry: Registry) {
   };
 }
 
-/** The payloads of a profile are no `ProfilePayloads` where that is a type of its own. */
+/** Avoids names that collide with a type: the payloads of a profile are not `ProfilePayloads`. */
 function nameBelow({ definition, relationship }: Parent, what: string, registry: Registry) {
   const owner = singular(definition.type);
   return registry.has(`${owner}_${relationship}`)
@@ -50,18 +50,18 @@ function pathParameters({ parent }: Collection): Schema[] {
   return parent ? [parameterRef('id')] : [];
 }
 
-/** What shapes any document with resources of this type. */
+/** Parameters that shape documents with resources of this type. */
 export function documentParameters(definition: ResourceDefinition): Schema[] {
   const hasRelations = Object.keys(definition.relationships).length > 0;
   return [...(hasRelations ? [includeName(definition)] : []), 'fields'].map(parameterRef);
 }
 
-/** What says how it is written, by its flags. */
+/** A parameter for each flag of writes. */
 export function writeParameters(type: string, flags: Record<string, string> = {}): Schema[] {
   return Object.keys(flags).map((name) => parameterRef(`${type}_${name}`));
 }
 
-/** What says how it is deleted. */
+/** A parameter for each flag of deletes. */
 export function deleteParameters({ type, deleteFlags = {} }: ResourceDefinition): Schema[] {
   return Object.keys(deleteFlags).map((name) => parameterRef(`${type}_delete_${name}`));
 }

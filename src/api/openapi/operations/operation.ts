@@ -13,7 +13,7 @@ export interface OperationText {
   role: Role;
   /** It needs no credentials. */
   isOpen?: boolean | undefined;
-  /** Of the path, the query and the headers. */
+  /** Path, query and header parameters. */
   parameters: Schema[];
   requestBody?: Schema;
   answers: Record<string, Schema>;

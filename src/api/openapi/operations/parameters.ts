@@ -88,7 +88,7 @@ function pageParameter(): Schema {
   );
 }
 
-/** Of the pages' links, which hold values of at most 500 characters for each of 10 sort fields. */
+/** Fits the cursors in links to pages: 10 sort fields with values of up to 500 characters each. */
 const MAX_CURSOR = 32_000;
 
 function linkagePageParameter(): Schema {
@@ -187,7 +187,7 @@ function namesOf(
   return Object.entries(attributes).flatMap(([name, attribute]) => (test(attribute) ? [name] : []));
 }
 
-/** What related types can be sorted by stands at theirs: the document would else be twice as long. */
+/** Sort fields of related types are listed under that type; repeating them would double the document. */
 function sortParameter({ attributes, relationships }: ResourceDefinition): Schema {
   const related = Object.keys(relationships).filter(
     (name) => relationships[name]?.kind === 'toOne',

@@ -73,7 +73,7 @@ function changeOperation(
   const { definition, name, relation } = subject;
   const { tag, owner, below, answer } = common(subject);
   const isOne = relation.kind === 'toOne';
-  const isMatching = method !== 'PATCH' && !isOne && relation.takesFilter === true;
+  const isMatching = method !== 'PATCH' && !isOne && relation.acceptsFilter === true;
   return {
     operationId: `${isOne ? 'set' : VERBS[method]}${owner}${camelCase(name)}`,
     summary: isOne ? `Set ${below}` : SUMMARIES[method](words(name), one(definition.type)),

@@ -14,11 +14,11 @@ export type RouteSubject =
   | { kind: 'relationship'; definition: ResourceDefinition; name: string; relation: Relationship }
   | { kind: 'union'; definition: ResourceDefinition; name: string };
 
-/** The resource that a collection lies below. */
+/** The resource whose path the collection's path extends. */
 export interface Parent {
   definition: ResourceDefinition;
   relationship: string;
-  /** The relationship of what is created there that the path sets already. */
+  /** The relationship of created resources that the path sets. */
   fixes: string | undefined;
 }
 

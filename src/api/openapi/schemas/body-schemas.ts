@@ -103,8 +103,8 @@ function oneOfNeeded({ requiresOneOf = [] }: ResourceDefinition): Schema[] {
 }
 
 /**
- * Of creates and updates alike. What a mode does not accept is ignored there, so that clients may
- * send back what they read. Only what no document shows is described here again.
+ * The same attributes for creates and updates. A mode ignores attributes that it does not accept, so that
+ * clients may send back what they read. Only write-only attributes are described here again.
  */
 function writtenAttributes({ type, attributes, defaults = {} }: ResourceDefinition): Schema {
   const entries = Object.entries(attributes).map(([name, attribute]) => {
@@ -122,9 +122,11 @@ function writtenRelationships(
   fixed?: string,
 ): Schema | undefined {
   const { relationships } = definition;
-  const entries = Object.entries(relationships).filter(([, relation]) => isTaken(relation, mode));
+  const entries = Object.entries(relationships).filter(([, relation]) =>
+    isAccepted(relation, mode),
+  );
   const unions = Object.keys(definition.unions ?? {}).filter((name) =>
-    unionParts(definition, name)?.some(([, relation]) => isTaken(relation, mode)),
+    unionParts(definition, name)?.some(([, relation]) => isAccepted(relation, mode)),
   );
   if (entries.length === 0) return undefined;
   const required = entries.filter(
@@ -142,7 +144,7 @@ function writtenRelationships(
   };
 }
 
-function isTaken(relation: Relationship, mode: Mode): boolean {
+function isAccepted(relation: Relationship, mode: Mode): boolean {
   if (relation.kind === 'toMany') return relation.write === 'document';
   return relation.write === 'always' || relation.write === mode;
 }

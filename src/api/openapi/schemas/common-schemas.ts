@@ -117,7 +117,7 @@ export function commonSchemas(registry: Registry): Schemas {
   };
 }
 
-/** What all types have in common, not one of each: generators make little of so many choices. */
+/** What all types have in common, not a choice of all types: client generators cannot use so long a choice. */
 function resource(): Schema {
   const properties = {
     type: { type: 'string' },

@@ -2,10 +2,10 @@ import type { ErrorCode } from '../../../errors.js';
 import type { Schema } from '../../api-route.js';
 import { codesOf, MEANINGS } from './error-codes.js';
 
-/** What any operation may answer, so that `default` stands for it in each. */
+/** Statuses that any operation may answer; `default` describes them. */
 export const COMMON_ERRORS = [400, 401, 403, 404, 406, 408, 412, 413, 415, 429, 431, 500, 503];
 
-/** The statuses that operations name; 405 is none of an operation. */
+/** The statuses that operations name. No operation answers 405: it means that there is no operation. */
 const NAMED_ERRORS = Object.keys(MEANINGS)
   .map(Number)
   .filter((status) => status !== 405 && !COMMON_ERRORS.includes(status));

@@ -98,8 +98,8 @@ function linkageDocument({ kind, type }: Relationship): Schema {
 
 /** The body of POST and DELETE where a filter may name the rows. */
 export function matchingBodyName(relation: Relationship): string {
-  const takesFilter = relation.kind === 'toMany' && relation.takesFilter;
-  return takesFilter ? `${relation.type}_named_or_matching` : linkageBodyName(relation);
+  const acceptsFilter = relation.kind === 'toMany' && relation.acceptsFilter;
+  return acceptsFilter ? `${relation.type}_named_or_matching` : linkageBodyName(relation);
 }
 
 function matchingBody(relation: Relationship): Schema {

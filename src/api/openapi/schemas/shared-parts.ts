@@ -82,7 +82,7 @@ function resourceBodies(definition: ResourceDefinition, fixed: Map<string, strin
   };
   if (access.create !== null) {
     const example = createExampleName(type);
-    // A view has a body of its own, with an example that fits it.
+    // A view has a separate body, with an example that fits it.
     const inViews = views.map(({ attribute }) => attribute);
     const parts = (fixed.get(type) ?? []).filter((name) => !inViews.includes(name));
     for (const part of [undefined, ...parts]) {

@@ -182,7 +182,7 @@ const UPDATES = {
   osu_automatic_security_updates_enabled: 'Whether it installs security updates by itself.',
 };
 
-/** What Apple's enrollment program says of a device; shared with `dep_devices`. */
+/** What DEP reports about a device; shared with `dep_devices`. */
 export const DEP_FACTS = {
   description: 'The product, in the words of Apple Business Manager.',
   color: 'The color, in the words of Apple Business Manager.',
@@ -198,7 +198,7 @@ export const DEP_FACTS = {
 };
 
 const DEP = {
-  is_dep: "Whether it belongs to an account of Apple's enrollment program.",
+  is_dep: 'Whether it belongs to a DEP account.',
   ...DEP_FACTS,
   asset_tag: 'The asset tag.',
 };

@@ -121,7 +121,7 @@ export const SERVER_TEXTS = {
     is_encrypted: 'By a passphrase.',
     created_by: 'Name of the token; `system`, `cli`.',
     tables_done: 'Tables so far.',
-    tables_total: 'Of so many.',
+    tables_total: 'Tables in all.',
     row_count: 'Rows.',
     bytes: 'Of the rows so far; then of the file.',
     error: 'Why it failed.',

@@ -17,7 +17,7 @@ const TAGS: Record<string, string> = {
   configuration: 'Settings of which there is one each.',
   custom_attributes:
     'What you note of devices, for the variables of profiles and for smart groups.',
-  dep_accounts: "Accounts of Apple's device enrollment program.",
+  dep_accounts: "Accounts of Apple's Device Enrollment Program.",
   dep_devices: "Serial numbers of DEP: their stage, and what Apple's service reports.",
   dep_profiles:
     'How devices of DEP enroll and set themselves up. `status` says whether Apple has it, ' +
