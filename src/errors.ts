@@ -86,6 +86,13 @@ export interface ErrorDetail {
   meta?: Record<string, unknown> | undefined;
 }
 
+/** What is wrong with, or unusual about, one place of what was sent. */
+export interface Finding {
+  /** JSON pointer into the document or the property list. */
+  pointer: string;
+  detail: string;
+}
+
 export interface AppErrorOptions {
   source?: ErrorSource | undefined;
   cause?: unknown;

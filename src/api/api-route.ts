@@ -4,10 +4,9 @@ import { refuseCrossSite } from '../http/requests/cross-site.js';
 import { requireRole } from '../http/requests/request-context.js';
 import type { Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/documents/document.js';
+import type { Method } from '../jsonapi/operations/endpoints.js';
 import { negotiateForm } from '../jsonapi/requests/negotiation.js';
 import { RoutersBySegment } from '../jsonapi/routers-by-segment.js';
-
-export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
 export type Schema = Record<string, unknown>;
@@ -72,7 +71,7 @@ export interface ApiRoute {
   path: string;
   /** Of the parameters in the path that are no ids. */
   pathSchemas?: Record<string, Schema>;
-  methods: Partial<Record<ApiMethod, ApiOperation>>;
+  methods: Partial<Record<Method, ApiOperation>>;
   /** The resource of this path lists itself there. */
   isBesideList?: boolean | undefined;
 }
@@ -84,7 +83,7 @@ export function mountRoutes(routes: ApiRoute[]): RequestHandler {
     const path = route.path.replace(/\{(\w+)\}/g, ':$1');
     const router = routers.routerFor(path);
     for (const [method, operation] of Object.entries(route.methods)) {
-      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      const verb = method.toLowerCase() as Lowercase<Method>;
       // Express answers HEAD by the handler of GET.
       if (operation.changesState) router.head(path, refuse(route));
       router[verb](
@@ -108,7 +107,7 @@ export function mountOpenOperations(routes: ApiRoute[]): RequestHandler {
     const path = given.replace(/\{(\w+)\}/g, ':$1');
     for (const [method, operation] of Object.entries(methods)) {
       if (!operation.isOpen) continue;
-      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      const verb = method.toLowerCase() as Lowercase<Method>;
       routers.routerFor(path)[verb](path, ...negotiation(operation), ...operation.handlers);
     }
   }

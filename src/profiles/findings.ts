@@ -1,11 +1,4 @@
-import { AppError, type ErrorCode } from '../errors.js';
-
-/** Something found in a profile. */
-export interface Finding {
-  /** JSON pointer into the profile's property list. */
-  pointer: string;
-  detail: string;
-}
+import { AppError, type ErrorCode, type Finding } from '../errors.js';
 
 /** Collects one finding for each place: the first error there, else the first warning. */
 export class Findings {

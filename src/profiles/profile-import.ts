@@ -14,11 +14,11 @@ import {
   type ProfileRecord,
   updateProfile,
 } from '../db/devices/profile-repository.js';
-import { AppError } from '../errors.js';
+import { AppError, type Finding } from '../errors.js';
 import { platformsOf } from '../protocol/apple/profile-schema.js';
 import { type CheckedProfile, checkProfileFile } from './check-file.js';
 import { missingSecrets } from './check-variables.js';
-import { type Finding, profileRefusal, shorten } from './findings.js';
+import { profileRefusal, shorten } from './findings.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {

@@ -1,10 +1,14 @@
 import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
-import type { Column, Comparison, FilterNode, Scalar } from '../../jsonapi/query/filter-node.js';
+import type {
+  Column,
+  Comparison,
+  FilterNode,
+  NodeOf,
+  Scalar,
+} from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { impliedSql } from './implied-sql.js';
 import { patternInside, quoted, searchText, textOperator } from './text-sql.js';
-
-type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 
 const TYPES: Record<Column['kind'], string> = {
   text: 'text',

@@ -1,4 +1,4 @@
-import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { FilterNode, NodeOf } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { alias, filterSql } from './filter-sql.js';
@@ -7,7 +7,7 @@ import { quoted } from './text-sql.js';
 /** More resources than a person names by a rule; the list then searches both sides together. */
 const MOST_IDS = 1_000;
 
-type Related = Extract<FilterNode, { kind: 'related' }>;
+type Related = NodeOf<'related'>;
 
 /**
  * The list with the ids of what its rules over join tables name, such as the id of a tag in place of its
