@@ -39,6 +39,19 @@ export function fileAnswer(description: string, ...mediaTypes: string[]): ApiAns
   return { status: 200, description, content };
 }
 
+const FILE = { type: 'string', format: 'binary' };
+
+/** A form with one file, as multer reads it. */
+export function fileForm(field: string): ApiContent {
+  const schema = { type: 'object', properties: { [field]: FILE }, required: [field] };
+  return { mediaType: 'multipart/form-data', schema };
+}
+
+/** A file as the body, of one of the media types. */
+export function fileBodies(mediaTypes: string[]): ApiContent[] {
+  return mediaTypes.map((mediaType) => ({ mediaType, schema: FILE }));
+}
+
 /** One operation that is no CRUD: how it is served and how the API document describes it. */
 export interface ApiOperation {
   /** Stable: client generators name their functions by it. */
