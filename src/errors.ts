@@ -148,7 +148,7 @@ export function unavailable(message: string, cause?: unknown): AppError {
 const FEW_NAMES = 15;
 const NEAREST_NAMES = 5;
 /** Longer ones come from no typing error, and to compare them takes time. */
-const LONGEST_NAME = 40;
+const MAX_NAME_LENGTH = 40;
 
 /** For the message about an unknown name: all the known ones, or the nearest of many. */
 export function knownNames(unknown: string, names: readonly string[]): string {
@@ -161,7 +161,7 @@ export function knownNames(unknown: string, names: readonly string[]): string {
 
 /** All of them, the ones that differ least first. */
 export function nearestNames(unknown: string, names: readonly string[]): string[] {
-  const wanted = unknown.slice(0, LONGEST_NAME).toLowerCase();
+  const wanted = unknown.slice(0, MAX_NAME_LENGTH).toLowerCase();
   const rated = names.map((name) => ({ name, distance: distanceOf(wanted, name.toLowerCase()) }));
   return rated.sort((one, other) => one.distance - other.distance).map(({ name }) => name);
 }

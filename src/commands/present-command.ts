@@ -77,7 +77,7 @@ export function resultText(result: Buffer, reader: Reader): string {
 
 const SHOWN = ['PayloadIdentifier', 'PayloadUUID', 'PayloadDisplayName'];
 /** Larger ones are not parsed for the summary. */
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 const SEQUENCE = 0x30;
 
 /** What is shown of a command InstallProfile. */
@@ -110,7 +110,7 @@ function readInstallProfile(
 
 /** {} for a profile that cannot be read: the device's report says why. */
 function namesOf(profile: Buffer): JsonObject {
-  if (profile.length > MOST_BYTES) return {};
+  if (profile.length > MAX_BYTES) return {};
   try {
     const dict = readProfile(profile);
     const summary: JsonObject = {};

@@ -19,7 +19,7 @@ export interface Rule {
 export const TIME_FACT = 'time';
 
 /** A rule of 50 comparisons is shorter, unless lists in it are very long. */
-const MOST_CHARACTERS = 64_000;
+const MAX_CHARACTERS = 64_000;
 
 /** May read each fact: a stored rule is read again to be evaluated. */
 const EVALUATION: Actor = { ...SYSTEM_ACTOR, role: 'admin' };
@@ -31,8 +31,8 @@ const EVALUATION: Actor = { ...SYSTEM_ACTOR, role: 'admin' };
 export function readRule(value: unknown, registry: Registry, actor: Actor = EVALUATION): Rule {
   const devices = registry.get('devices');
   if (devices === undefined) throw new Error('there is no resource of devices');
-  if (JSON.stringify(value).length > MOST_CHARACTERS) {
-    throw ruleFaults([`rule may have ${MOST_CHARACTERS} characters of JSON`]);
+  if (JSON.stringify(value).length > MAX_CHARACTERS) {
+    throw ruleFaults([`rule may have ${MAX_CHARACTERS} characters of JSON`]);
   }
   if (!Array.isArray(value) || value.length === 0) {
     throw ruleFaults([

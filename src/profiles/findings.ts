@@ -32,13 +32,13 @@ export class Findings {
 }
 
 /** Findings shown of a kind. */
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** The first hundred findings, and one that counts the rest. */
 export function shorten(findings: Finding[]): Finding[] {
-  const left = findings.length - MOST_SHOWN;
+  const left = findings.length - MAX_SHOWN;
   if (left <= 0) return findings;
-  return [...findings.slice(0, MOST_SHOWN), { pointer: '', detail: `and ${left} more` }];
+  return [...findings.slice(0, MAX_SHOWN), { pointer: '', detail: `and ${left} more` }];
 }
 
 /** AppError 422 with all errors, each with its place in the profile. */

@@ -8,7 +8,7 @@ import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
 
-const MOST_CONNECTIONS = 8;
+const MAX_CONNECTIONS = 8;
 const PER_ACCOUNT = 4;
 const RESERVED = 3;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -48,7 +48,7 @@ export class ListConnections {
 
   constructor(options: ListConnectionOptions) {
     const { client, poolSize, keepsSession, timeoutMs = STATEMENT_TIMEOUT_MS } = options;
-    const max = Math.min(MOST_CONNECTIONS, poolSize);
+    const max = Math.min(MAX_CONNECTIONS, poolSize);
     this.#options = options;
     this.#timeoutMs = timeoutMs;
     const reserved = Math.min(RESERVED, max - 1);

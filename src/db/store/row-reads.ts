@@ -20,7 +20,7 @@ type IdBatcher = MicroBatcher<string, NewId>;
 const LIMITS = { maxBatch: 20, maxInFlight: 1 };
 
 /** Sparse fieldsets make statements of their own. */
-const MOST_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 /**
  * Single rows and new ids, read outside of any transaction. Those that requests ask for at the same
@@ -28,7 +28,7 @@ const MOST_STATEMENTS = 500;
  */
 export class RowReads {
   readonly #db: Database;
-  readonly #rows = new LRUCache<string, RowBatcher>({ max: MOST_STATEMENTS });
+  readonly #rows = new LRUCache<string, RowBatcher>({ max: MAX_STATEMENTS });
   readonly #ids = new Map<string, IdBatcher>();
   #asked = 0;
 

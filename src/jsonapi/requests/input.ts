@@ -8,7 +8,7 @@ import { pointer } from './pointers.js';
 import { notWritten, type Repeated } from './repeated-links.js';
 import { validationMessage } from './validation-message.js';
 
-const MOST_HINTS = 10;
+const MAX_HINTS = 10;
 
 type Json = Record<string, unknown>;
 export type WriteMode = 'create' | 'update';
@@ -167,7 +167,7 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
 
 /** Only beside the first faults: a body can have thousands of unknown names. */
 function hintOf(name: string, names: string[], faults: ErrorDetail[]): string {
-  return faults.length < MOST_HINTS ? `; ${knownNames(name, names)}` : '';
+  return faults.length < MAX_HINTS ? `; ${knownNames(name, names)}` : '';
 }
 
 function keepUnwritable(

@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.js';
 import { isPlistDict, type PlistDict } from '../plist/plist.js';
 
-const LONGEST_IDENTIFIER = 255;
+const MAX_IDENTIFIER_LENGTH = 255;
 const CONTROL = /\p{Cc}/u;
 
 /** AppError `invalid_message` 400. */
@@ -32,7 +32,7 @@ export function textOf(body: PlistDict, key: string): string | undefined {
 export function identifierOf(body: PlistDict, key: string): string | undefined {
   const value = textOf(body, key);
   if (value === undefined) return undefined;
-  if (value.length > LONGEST_IDENTIFIER) throw invalidMessage(`${key} is too long`);
+  if (value.length > MAX_IDENTIFIER_LENGTH) throw invalidMessage(`${key} is too long`);
   if (CONTROL.test(value)) throw invalidMessage(`${key} has a control character`);
   return value;
 }
