@@ -68,13 +68,13 @@ export interface ApiOperation {
   changesState?: boolean;
   /** A `$ref` may name one that several operations share. */
   parameters?: (ApiParameter | Schema)[];
-  requestBody?: { required: boolean; content: ApiContent[] };
+  requestBody?: { required: boolean; content: ApiContent[] } | undefined;
   answers: ApiAnswer[];
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors: number[];
   handlers: RequestHandler[];
   /** Hears what the handlers throw, and of a role that does not suffice; passes it on. */
-  onError?: ErrorRequestHandler;
+  onError?: ErrorRequestHandler | undefined;
 }
 
 /** A path below /api/v1 as the contract writes it, `{id}`s and all. */

@@ -37,7 +37,8 @@ export function presentParameters(box: SecretBox, row: StoredPlist, reader: Read
   }
   const { others, summary } = readInstallProfile(box, { uuid, plist, isShared });
   const profile = summary && row.payload_values ? rendered(summary, row.payload_values) : summary;
-  return { ...presentPlist(others, reader), ...(profile && { Payload: profile }) };
+  const parameters = presentPlist(others, reader);
+  return profile ? { ...parameters, Payload: profile } : parameters;
 }
 
 /** What is shown of a template becomes what is shown of the profile; its size is not known. */

@@ -45,15 +45,16 @@ export class IdentityProvider {
     hint: string | undefined,
   ): Promise<URL> {
     const library = await import('openid-client');
-    return library.buildAuthorizationUrl(await this.#configure(library), {
+    const parameters: Record<string, string> = {
       redirect_uri: this.#redirectUri,
       scope: 'openid email profile',
       state,
       nonce,
       code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
-      ...(hint !== undefined && { login_hint: hint }),
-    });
+    };
+    if (hint !== undefined) parameters.login_hint = hint;
+    return library.buildAuthorizationUrl(await this.#configure(library), parameters);
   }
 
   /**

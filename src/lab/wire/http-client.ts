@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rootCertificates } from 'node:tls';
+import { omitAbsent } from '../../protocol/omit-absent.js';
 import type { HttpReply } from './http-reply.js';
 import { LabError } from './lab-error.js';
 
@@ -106,7 +107,7 @@ export class HttpClient {
       method,
       agent: isTls ? this.httpsAgent : this.httpAgent,
       signal: this.options.signal,
-      headers: { ...headers, ...(body ? { 'Content-Length': body.length } : {}) },
+      headers: omitAbsent({ ...headers, 'Content-Length': body?.length }),
     };
     return new Promise((resolve, reject) => {
       const outgoing = (isTls ? httpsRequest : httpRequest)(url, options, (message) => {

@@ -191,12 +191,14 @@ function buildRequest(
   { subject, names, purpose }: Omit<RequestPlan, 'generate'> & { purpose: CertificatePurpose },
 ): ParsedCsr {
   const publicKey = importPublicKey(exportPublicKey(privateKey));
+  const usage = purpose === 'mdm.webcrt' ? serverUsage(publicKey) : undefined;
   const der = buildCsr({
     subject,
     publicKey,
     privateKey,
     subjectAltName: names.length > 0 ? names : undefined,
-    ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
+    keyUsage: usage?.keyUsage,
+    extendedKeyUsage: usage?.extendedKeyUsage,
   });
   return parseCsr(der);
 }

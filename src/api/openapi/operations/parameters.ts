@@ -145,11 +145,9 @@ function headerParameters(): Schemas {
 export function resourceParameters(definition: ResourceDefinition, registry: Registry): Schemas {
   const { type } = definition;
   const include = includeParameter(definition, registry);
-  return {
-    [`${type}_sort`]: sortParameter(definition),
-    ...(include ? { [`${type}_include`]: include } : {}),
-    ...flagParameters(definition),
-  };
+  const parameters: Schemas = { [`${type}_sort`]: sortParameter(definition) };
+  if (include) parameters[`${type}_include`] = include;
+  return { ...parameters, ...flagParameters(definition) };
 }
 
 function flagParameters(definition: ResourceDefinition): Schemas {

@@ -77,14 +77,14 @@ function bodySchema(definition: ResourceDefinition, mode: WriteMode, fixed?: str
   const relationships = writtenRelationships(definition, mode, fixed);
   const properties = {
     type: typeSchema(type),
-    ...(mode === 'update' ? { id: refTo('given_id') } : {}),
+    id: mode === 'update' ? refTo('given_id') : undefined,
     attributes,
     relationships,
   };
   const required = [
     'type',
     ...(needs.length > 0 ? ['attributes'] : []),
-    ...(relationships && 'required' in relationships ? ['relationships'] : []),
+    ...(relationships?.required === undefined ? [] : ['relationships']),
   ];
   const data = { type: 'object', properties, required };
   return { type: 'object', properties: { data }, required: ['data'] };
@@ -136,7 +136,7 @@ function writtenRelationships(
       ...entries.map(([name, to]) => [name, { ...linkageBody(to) }]),
       ...unions.map((name) => [name, unionBody(definition, name)]),
     ]),
-    ...(required.length > 0 ? { required: required.map(([name]) => name) } : {}),
+    required: required.length > 0 ? required.map(([name]) => name) : undefined,
     additionalProperties: false,
   };
 }
