@@ -8,7 +8,7 @@ import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
 import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
 import { isPlistDict } from '../../protocol/plist/plist.js';
 import { httpUrl, probability, seconds, UsageError, wholeNumber } from '../options.js';
-import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
+import { chooseWay, WAYS, type WayOptions } from './choose-enrollment-way.js';
 
 /** What `muster simulate` takes on its command line. */
 export interface SimulateOptions extends WayOptions {

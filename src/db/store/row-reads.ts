@@ -4,8 +4,8 @@ import type { FindQuery, Row } from '../../jsonapi/store.js';
 import type { Database } from '../connection/database.js';
 import { MicroBatcher } from '../connection/micro-batcher.js';
 import { runOnPool } from '../connection/prepared-statements.js';
-import { nextIds } from './column-defaults.js';
 import { columnList } from './list-query.js';
+import { nextIds } from './new-row-values.js';
 import { quoted } from './text-sql.js';
 
 interface NewId {

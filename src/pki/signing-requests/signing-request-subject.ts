@@ -1,7 +1,7 @@
 import type { NameAttribute } from '../../crypto/x509/names.js';
 import { parseDistinguishedName } from '../../crypto/x509/parse-distinguished-name.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
-import { attributeFault } from '../certificates/attribute-faults.js';
+import { attributeFault } from '../certificates/attribute-refusal.js';
 
 const MAX_COMMON_NAME_LENGTH = 64;
 
