@@ -52,12 +52,9 @@ function rendered(
   ]);
   const { PayloadDisplayName: name } = template;
   const shown = typeof name === 'string' ? renderText(name, new Map(variables)) : undefined;
-  return {
-    ...template,
-    PayloadUUID: uuid,
-    ...(shown !== undefined && { PayloadDisplayName: shown }),
-    variables: Object.fromEntries(variables),
-  };
+  const profile: JsonObject = { ...template, PayloadUUID: uuid };
+  if (shown !== undefined) profile.PayloadDisplayName = shown;
+  return { ...profile, variables: Object.fromEntries(variables) };
 }
 
 /** Parameters or a result as JSON, without what the reader may not see. */

@@ -87,7 +87,8 @@ async function toFleetOptions(
 /** Prints which keys a device got; secrets by their length. */
 function returnToServicePrinter(out: SimulateIo['out']): FleetOptions['onReturnToService'] {
   return ({ identity }, { ReturnToService, ...rest }) => {
-    const keys = { ...(isPlistDict(ReturnToService) ? ReturnToService : {}), ...rest };
+    const inner = isPlistDict(ReturnToService) ? ReturnToService : undefined;
+    const keys = { ...inner, ...rest };
     const shown = Object.entries(keys).map(([name, value]) =>
       Buffer.isBuffer(value) ? `${name} ${value.length} bytes` : `${name} ${String(value)}`,
     );

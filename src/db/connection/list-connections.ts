@@ -54,9 +54,10 @@ export class ListConnections {
     const reserved = Math.min(RESERVED, max - 1);
     const perAccount = Math.min(PER_ACCOUNT, max);
     this.#turns = new ListQueue({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
+    const session = keepsSession ? this.#session() : undefined;
     this.pool = new pg.Pool({
       ...client,
-      ...(keepsSession && this.#session()),
+      ...session,
       max,
       onConnect: (connected) => (keepsSession ? this.#identify(connected) : undefined),
     });
@@ -111,9 +112,9 @@ export class ListConnections {
     settings: Record<string, number>,
     work: () => Promise<T>,
   ): Promise<T> {
-    const { keepsSession } = this.#options;
+    const ofPool = this.#options.keepsSession ? undefined : this.#settings();
     try {
-      await connection.begin({ ...(keepsSession ? {} : this.#settings()), ...settings });
+      await connection.begin({ ...ofPool, ...settings });
       const result = await work();
       await connection.end('commit');
       return result;
