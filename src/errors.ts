@@ -86,6 +86,13 @@ export interface ErrorDetail {
   meta?: Record<string, unknown> | undefined;
 }
 
+/** What is wrong with, or unusual about, one place of what was sent. */
+export interface Finding {
+  /** JSON pointer into the document or the property list. */
+  pointer: string;
+  detail: string;
+}
+
 export interface AppErrorOptions {
   source?: ErrorSource | undefined;
   cause?: unknown;
@@ -141,7 +148,7 @@ export function unavailable(message: string, cause?: unknown): AppError {
 const FEW_NAMES = 15;
 const NEAREST_NAMES = 5;
 /** Longer names are not compared: they are no typing errors, and comparing takes time. */
-const LONGEST_NAME = 40;
+const MAX_NAME_LENGTH = 40;
 
 /** Names for the message about an unknown one: all known names, or the most similar of many. */
 export function knownNames(unknown: string, names: readonly string[]): string {
@@ -154,7 +161,7 @@ export function knownNames(unknown: string, names: readonly string[]): string {
 
 /** All names, the most similar first. */
 export function nearestNames(unknown: string, names: readonly string[]): string[] {
-  const wanted = unknown.slice(0, LONGEST_NAME).toLowerCase();
+  const wanted = unknown.slice(0, MAX_NAME_LENGTH).toLowerCase();
   const rated = names.map((name) => ({ name, distance: distanceOf(wanted, name.toLowerCase()) }));
   return rated.sort((one, other) => one.distance - other.distance).map(({ name }) => name);
 }

@@ -2,12 +2,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { parseCertificate } from '../../src/crypto/x509/certificate.js';
-import { connectDatabase, connectionUrl, type Database } from '../../src/db/connection/database.js';
+import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { insertCertificate } from '../../src/db/pki/certificate-repository.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { createLogger } from '../../src/logger.js';
 import { certificateRecord } from '../../src/pki/certificates/certificate-record.js';
+import { connectionUrl } from '../../test/helpers/connection-url.js';
 import { makeBenchDirectory } from './bench-directory.js';
 import type { FleetSeed } from './fleet.js';
 

@@ -14,7 +14,7 @@ import {
 import { buildPlist, type PlistInput } from '../../src/protocol/plist/plist.js';
 
 const DAY_MS = 86_400_000;
-const MOST_KEYS = 64;
+const MAX_KEYS = 64;
 const BITS = 2048;
 
 export const TOPIC = 'com.apple.mgmt.External.5a3bbd5f-0b1e-4a8e-9c80-4b3cf7d7a001';
@@ -32,9 +32,9 @@ export interface BenchDevice {
   privateKey: KeyObject;
 }
 
-export async function createFleetSeed(devices = MOST_KEYS): Promise<FleetSeed> {
+export async function createFleetSeed(devices = MAX_KEYS): Promise<FleetSeed> {
   const [ca, ...pairs] = await Promise.all(
-    Array.from({ length: Math.min(devices, MOST_KEYS) + 1 }, () => generateRsaKeyPair(BITS)),
+    Array.from({ length: Math.min(devices, MAX_KEYS) + 1 }, () => generateRsaKeyPair(BITS)),
   );
   if (ca === undefined) throw new Error('no key was made');
   const der = issueCertificate({

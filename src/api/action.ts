@@ -131,10 +131,8 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
     role: declared.role,
     summary: declared.summary,
     description: declared.description,
-    ...(parameters.length > 0 && { parameters }),
-    ...(body && {
-      requestBody: { required: body.isRequired === true, content: bodyContent(body) },
-    }),
+    parameters,
+    requestBody: body && { required: body.isRequired === true, content: bodyContent(body) },
     answers: [
       describeAnswer(declared.answer),
       ...(previews ? [describeAnswer({ status: 200, shows: previews, ...previews })] : []),
@@ -151,9 +149,7 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
       ...(body?.isRequired ? requiredJsonBody : jsonBody),
       (req, res) => perform(api, declared, { req, res }),
     ],
-    ...(audit.refusals && {
-      onError: auditRefusals(api, { ...audit, codes: audit.refusals }),
-    }),
+    onError: audit.refusals && auditRefusals(api, { ...audit, codes: audit.refusals }),
   };
   const { isBesideList } = declared;
   if (method === 'POST') return { path, methods: { POST }, isBesideList };

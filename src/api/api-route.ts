@@ -4,10 +4,9 @@ import { refuseCrossSite } from '../http/requests/cross-site.js';
 import { requireRole } from '../http/requests/request-context.js';
 import type { Role } from '../jsonapi/context.js';
 import { MEDIA_TYPE } from '../jsonapi/documents/document.js';
+import type { Method } from '../jsonapi/operations/endpoints.js';
 import { negotiateForm } from '../jsonapi/requests/negotiation.js';
 import { RoutersBySegment } from '../jsonapi/routers-by-segment.js';
-
-export type ApiMethod = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
 /** JSON Schema 2020-12, the dialect of OpenAPI 3.1. */
 export type Schema = Record<string, unknown>;
@@ -40,6 +39,19 @@ export function fileAnswer(description: string, ...mediaTypes: string[]): ApiAns
   return { status: 200, description, content };
 }
 
+const FILE = { type: 'string', format: 'binary' };
+
+/** A form with one file, as multer reads it. */
+export function fileForm(field: string): ApiContent {
+  const schema = { type: 'object', properties: { [field]: FILE }, required: [field] };
+  return { mediaType: 'multipart/form-data', schema };
+}
+
+/** A file as the body, of one of the media types. */
+export function fileBodies(mediaTypes: string[]): ApiContent[] {
+  return mediaTypes.map((mediaType) => ({ mediaType, schema: FILE }));
+}
+
 /** An operation that is not CRUD: its handlers and its description in the API document. */
 export interface ApiOperation {
   /** Stable: client generators name their functions by it. */
@@ -56,13 +68,13 @@ export interface ApiOperation {
   changesState?: boolean;
   /** A `$ref` may name one that several operations share. */
   parameters?: (ApiParameter | Schema)[];
-  requestBody?: { required: boolean; content: ApiContent[] };
+  requestBody?: { required: boolean; content: ApiContent[] } | undefined;
   answers: ApiAnswer[];
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors: number[];
   handlers: RequestHandler[];
   /** Hears what the handlers throw, and of a role that does not suffice; passes it on. */
-  onError?: ErrorRequestHandler;
+  onError?: ErrorRequestHandler | undefined;
 }
 
 /** A path below /api/v1 as the contract writes it, `{id}`s and all. */
@@ -72,7 +84,7 @@ export interface ApiRoute {
   path: string;
   /** Schemas of path parameters that are not ids. */
   pathSchemas?: Record<string, Schema>;
-  methods: Partial<Record<ApiMethod, ApiOperation>>;
+  methods: Partial<Record<Method, ApiOperation>>;
   /** The resource of this path lists itself there. */
   isBesideList?: boolean | undefined;
 }
@@ -84,7 +96,7 @@ export function mountRoutes(routes: ApiRoute[]): RequestHandler {
     const path = route.path.replace(/\{(\w+)\}/g, ':$1');
     const router = routers.routerFor(path);
     for (const [method, operation] of Object.entries(route.methods)) {
-      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      const verb = method.toLowerCase() as Lowercase<Method>;
       // Express answers HEAD by the handler of GET.
       if (operation.changesState) router.head(path, refuse(route));
       router[verb](
@@ -108,7 +120,7 @@ export function mountOpenOperations(routes: ApiRoute[]): RequestHandler {
     const path = given.replace(/\{(\w+)\}/g, ':$1');
     for (const [method, operation] of Object.entries(methods)) {
       if (!operation.isOpen) continue;
-      const verb = method.toLowerCase() as Lowercase<ApiMethod>;
+      const verb = method.toLowerCase() as Lowercase<Method>;
       routers.routerFor(path)[verb](path, ...negotiation(operation), ...operation.handlers);
     }
   }

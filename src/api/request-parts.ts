@@ -8,7 +8,7 @@ import { pointer } from '../jsonapi/requests/pointers.js';
 import { validationMessage } from '../jsonapi/requests/validation-message.js';
 
 /** A body can have thousands of unknown members. */
-const MOST_HINTS = 10;
+const MAX_HINTS = 10;
 
 /** The value of a body if it has no faults. */
 export interface CheckedBody<T> {
@@ -37,7 +37,7 @@ function faultsOf(
   }
   const names = path.length === 0 ? known : undefined;
   return issue.keys.map((key, index) => {
-    const hint = names && index < MOST_HINTS ? `; ${knownNames(key, names)}` : '';
+    const hint = names && index < MAX_HINTS ? `; ${knownNames(key, names)}` : '';
     const source = { pointer: prefix + pointer(...path, key) };
     return { detail: `${subject} has no member "${key}"${hint}`, source };
   });

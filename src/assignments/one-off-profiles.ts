@@ -38,7 +38,7 @@ export interface OneOffSlice extends Omit<OneOffPlan, 'assigned'> {
 }
 
 /** Maximum of ids in a message. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 /** Installs and removes a profile on single devices, once: later changes are not repaired. */
 export class OneOffProfiles {
@@ -244,6 +244,6 @@ function named(rows: readonly { device_id: number }[]): string {
 }
 
 function listed(ids: readonly number[]): string {
-  const more = ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : '';
-  return ids.slice(0, MOST_NAMED).join(', ') + more;
+  const more = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
+  return ids.slice(0, MAX_NAMED).join(', ') + more;
 }

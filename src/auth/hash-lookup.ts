@@ -6,8 +6,8 @@ import { toAppError } from '../db/connection/sqlstate.js';
 const KNOWN_MS = 1_000;
 /** An unknown hash may be cached for longer: no client sends a secret before it is created. */
 const UNKNOWN_MS = 10_000;
-const MOST_KNOWN = 1_000;
-const MOST_UNKNOWN = 10_000;
+const MAX_KNOWN = 1_000;
+const MAX_UNKNOWN = 10_000;
 
 interface Known<Row> {
   row: Row;
@@ -26,8 +26,8 @@ interface HashedRow {
  * uses one connection: look-ups that arrive during one statement share the next.
  */
 export class HashLookup<Row extends object> {
-  readonly #known = new LRUCache<string, Known<Row>>({ max: MOST_KNOWN });
-  readonly #unknown = new LRUCache<string, number>({ max: MOST_UNKNOWN });
+  readonly #known = new LRUCache<string, Known<Row>>({ max: MAX_KNOWN });
+  readonly #unknown = new LRUCache<string, number>({ max: MAX_UNKNOWN });
   readonly #batcher: MicroBatcher<Buffer, Row | undefined>;
   #changes = 0;
 

@@ -53,7 +53,7 @@ export interface OpenedSession {
 }
 
 const SECRET_BYTES = 32;
-const MOST_OF_A_TOKEN = 100;
+const MAX_SESSIONS_OF_TOKEN = 100;
 /** The first letter of a secret: by which token it signed in. */
 const STORED = 't';
 const ENVIRONMENT = 'e';
@@ -103,7 +103,7 @@ export class Sessions {
       throw new Error('ADMIN_TOKEN is not set, so nobody signs in with it');
     const formerHash = former === undefined ? undefined : this.#hashOf(former);
     if (formerHash !== undefined) await deleteSessionByHash(trx, formerHash);
-    await deleteSessionsBeyond(trx, { tokenId, most: MOST_OF_A_TOKEN - 1 });
+    await deleteSessionsBeyond(trx, { tokenId, most: MAX_SESSIONS_OF_TOKEN - 1 });
     const session = { tokenId, secretHash, userAgent, ipAddress, idle, max };
     const { id, authenticated_at: authenticatedAt, ends_at } = await insertSession(trx, session);
     const { name, role } = actor;

@@ -6,7 +6,7 @@ import { AppError } from '../errors.js';
 export const MAGIC = 'MUSTER-BACKUP ';
 /** Files of a higher version are refused. In the first one all rows were text. */
 export const FORMAT = 2;
-export const MOST_HEADER_BYTES = 4096;
+export const MAX_HEADER_BYTES = 4096;
 
 /** 2^17 with r = 8 takes 128 MB and some tenths of a second, as OWASP advises. */
 const COST = { n: 2 ** 17, r: 8, p: 1 };

@@ -100,7 +100,7 @@ const SHARE = 1 / 6;
 /** A request waits for no more of it. */
 const BURST_MS = 2;
 /** A busy machine has made a burst long already. */
-const MOST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 50;
 
 /** The same bytes at a pace that leaves room. What makes them waits as well: it is never far ahead. */
 export async function* paced(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
@@ -109,7 +109,7 @@ export async function* paced(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffe
     yield chunk;
     const worked = performance.now() - startedAt;
     if (worked < BURST_MS) continue;
-    await sleep(Math.min(worked * (1 / SHARE - 1), MOST_PAUSE_MS));
+    await sleep(Math.min(worked * (1 / SHARE - 1), MAX_PAUSE_MS));
     startedAt = performance.now();
   }
 }

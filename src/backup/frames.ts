@@ -23,7 +23,7 @@ const TYPES: string[] = Object.values(FRAME);
 const HEAD_BYTES = 5;
 const CRC_BYTES = 4;
 /** Far above what is written; a damaged length must not take the memory. */
-const MOST_BYTES = 4 * 1024 * 1024;
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Writes frames, and the digest of them all as the last one. */
 export class FrameWriter {
@@ -77,7 +77,7 @@ export async function* readFrames(
     const head = await bytes.take(HEAD_BYTES);
     const type = head.toString('latin1', 0, 1);
     const length = head.readUInt32BE(1);
-    if (!TYPES.includes(type) || length > MOST_BYTES) throw new DamagedFrame(false);
+    if (!TYPES.includes(type) || length > MAX_BYTES) throw new DamagedFrame(false);
     const rest = await bytes.take(length + CRC_BYTES);
     const content = rest.subarray(0, length);
     const crc = rest.readUInt32BE(length);

@@ -8,7 +8,7 @@ import {
   type BackupHeader,
   headerDigest,
   MAGIC,
-  MOST_HEADER_BYTES,
+  MAX_HEADER_BYTES,
   readHeader,
 } from './backup-header.js';
 import { Measure } from './backup-stream.js';
@@ -75,7 +75,7 @@ export async function openBackup(
 }
 
 async function firstLine(handle: FileHandle): Promise<Buffer> {
-  const bytes = Buffer.alloc(MOST_HEADER_BYTES);
+  const bytes = Buffer.alloc(MAX_HEADER_BYTES);
   const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
   const end = bytes.subarray(0, bytesRead).indexOf('\n');
   return end < 0 ? bytes.subarray(0, MAGIC.length) : bytes.subarray(0, end + 1);

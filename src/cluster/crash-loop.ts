@@ -1,5 +1,5 @@
 /** Exits within the window that count as a crash loop. */
-const MOST_ENDS = 5;
+const MAX_ENDS = 5;
 const WINDOW_MS = 30_000;
 
 /** Distinguishes single crashes of workers from a fault that every new one meets. */
@@ -9,6 +9,6 @@ export class CrashLoop {
   /** Notes that a worker has ended by itself at `now`, in milliseconds. Returns whether that is a loop. */
   note(now: number): boolean {
     this.#ends = [...this.#ends.filter((at) => now - at < WINDOW_MS), now];
-    return this.#ends.length >= MOST_ENDS;
+    return this.#ends.length >= MAX_ENDS;
   }
 }

@@ -46,7 +46,7 @@ import { maskForViewers } from './secrets/viewer-mask.js';
 export type PresentInThread = (result: { bytes: Buffer; role: Reader['role'] }) => Promise<string>;
 
 /** Writing a longer one could hold up the event loop for more than 10 ms. */
-const MOST_BYTES_AT_ONCE = 64 * 1024;
+const MAX_BYTES_AT_ONCE = 64 * 1024;
 
 /** What of a command can be checked without its device. */
 export interface CommandContent extends QueueOptions {
@@ -221,7 +221,7 @@ export class CommandAdministration {
     { role }: Reader,
   ): Promise<string | undefined> {
     if (this.presentInThread === undefined) return undefined;
-    if (result === null || result.length <= MOST_BYTES_AT_ONCE) return undefined;
+    if (result === null || result.length <= MAX_BYTES_AT_ONCE) return undefined;
     return this.presentInThread({ bytes: openReport(this.box, { uuid, result }), role });
   }
 

@@ -55,10 +55,10 @@ export function destructiveTypes(): string[] {
 
 /** Apple's commands; with a device, whether each may be queued for it and why not. */
 export function commandTypes(device?: DeviceTarget): CommandType[] {
-  return requestTypes().map((requestType, index) => ({
-    ...describe(requestType, index + 1),
-    ...(device && eligibilityOf(device, requestType)),
-  }));
+  return requestTypes().map((requestType, index) => {
+    const eligibility = device && eligibilityOf(device, requestType);
+    return { ...describe(requestType, index + 1), ...eligibility };
+  });
 }
 
 /** The keys of a command's parameters, or of its answer, as Apple's schema has them. */

@@ -37,7 +37,8 @@ export function presentParameters(box: SecretBox, row: StoredPlist, reader: Read
   }
   const { others, summary } = readInstallProfile(box, { uuid, plist, isShared });
   const profile = summary && row.payload_values ? rendered(summary, row.payload_values) : summary;
-  return { ...presentPlist(others, reader), ...(profile && { Payload: profile }) };
+  const parameters = presentPlist(others, reader);
+  return profile ? { ...parameters, Payload: profile } : parameters;
 }
 
 /** What is shown of a template becomes what is shown of the profile; its size is not known. */
@@ -51,12 +52,9 @@ function rendered(
   ]);
   const { PayloadDisplayName: name } = template;
   const shown = typeof name === 'string' ? renderText(name, new Map(variables)) : undefined;
-  return {
-    ...template,
-    PayloadUUID: uuid,
-    ...(shown !== undefined && { PayloadDisplayName: shown }),
-    variables: Object.fromEntries(variables),
-  };
+  const profile: JsonObject = { ...template, PayloadUUID: uuid };
+  if (shown !== undefined) profile.PayloadDisplayName = shown;
+  return { ...profile, variables: Object.fromEntries(variables) };
 }
 
 /** Parameters or a result as JSON, without what the reader may not see. */
@@ -77,7 +75,7 @@ export function resultText(result: Buffer, reader: Reader): string {
 
 const SHOWN = ['PayloadIdentifier', 'PayloadUUID', 'PayloadDisplayName'];
 /** Larger ones are not parsed for the summary. */
-const MOST_BYTES = 256 * 1024;
+const MAX_BYTES = 256 * 1024;
 const SEQUENCE = 0x30;
 
 /** How a command InstallProfile is shown. */
@@ -110,7 +108,7 @@ function readInstallProfile(
 
 /** {} for a profile that cannot be read: the device's report says why. */
 function namesOf(profile: Buffer): JsonObject {
-  if (profile.length > MOST_BYTES) return {};
+  if (profile.length > MAX_BYTES) return {};
   try {
     const dict = readProfile(profile);
     const summary: JsonObject = {};

@@ -5,7 +5,7 @@ import { renderProfile } from '../protocol/profiles/profile-variables.js';
 import { installCommand, openShared, profileIn } from './payload.js';
 
 /** Rendering a longer one could hold up the event loop for more than 10 ms. */
-const MOST_BYTES_AT_ONCE = 64 * 1024;
+const MAX_BYTES_AT_ONCE = 64 * 1024;
 /** The template was within its own limits when it was uploaded. */
 const LIMITS = { maxBytes: 256 * 1024 * 1024, maxNodes: 1_000_000, maxReferences: 10_000_000 };
 
@@ -49,7 +49,7 @@ export class ProfileRenderer {
     const { box, sign, buildInThread } = this.#deps;
     const texts = openValues(box, values);
     const profile = await sign(await this.#profile(payload, { uuid: values.uuid, texts }));
-    const isLarge = profile.length > MOST_BYTES_AT_ONCE;
+    const isLarge = profile.length > MAX_BYTES_AT_ONCE;
     return isLarge ? buildInThread({ uuid, profile }) : installCommand(uuid, profile);
   }
 
@@ -58,7 +58,7 @@ export class ProfileRenderer {
     { uuid, texts }: { uuid: string; texts: [string, string][] },
   ): Promise<Buffer> {
     const { box, renderInThread } = this.#deps;
-    if (payload.length > MOST_BYTES_AT_ONCE) {
+    if (payload.length > MAX_BYTES_AT_ONCE) {
       return renderInThread({ plist: openShared(box, payload), uuid, values: texts });
     }
     let template = this.#templates.get(payload);

@@ -9,7 +9,7 @@ export interface UnknownSetting {
 
 /** Variables that docker-compose.yml and `muster keys rotate` read. */
 const OTHERS = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY'];
-const MOST_ERRORS = 3;
+const MAX_ERRORS = 3;
 /** Shorter names of other programs differ as little: DB_HOST from DEP_HOST. */
 const LONG_NAME = 10;
 
@@ -30,7 +30,7 @@ export function unknownSettings({ settings, dotEnv, environment }: Variables): U
       name.includes('_') && !known.has(name) && !own.has(name) && isMisspelt(name, settings),
   );
   return [...own, ...similar].sort().map((name) => {
-    return { name, nearest: nearestOf(name, settings, MOST_ERRORS) };
+    return { name, nearest: nearestOf(name, settings, MAX_ERRORS) };
   });
 }
 

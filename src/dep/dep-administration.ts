@@ -6,10 +6,11 @@ import {
   type ProfileUses,
 } from '../db/dep/dep-profile-repository.js';
 import { recordToken } from '../db/dep/dep-token-repository.js';
+import type { Finding } from '../errors.js';
 import type { JobQueue } from '../jobs/job-queue.js';
 import { DesiredProfiles, type ProfileChoice } from './assignments/desired-profiles.js';
 import { DepJobs } from './dep-jobs.js';
-import { type ProfileWarning, profileWarnings } from './profiles/profile-warnings.js';
+import { profileWarnings } from './profiles/profile-warnings.js';
 import { requestSync } from './sync/sync-tasks.js';
 import { requireSameEnvironment } from './tokens/token-checks.js';
 
@@ -42,7 +43,7 @@ export class DepAdministration {
   }
 
   /** What Apple or devices would reject of a row of `dep_profiles`; it is stored all the same. */
-  profileWarnings(profile: Record<string, unknown>): ProfileWarning[] {
+  profileWarnings(profile: Record<string, unknown>): Finding[] {
     return profileWarnings(profile as unknown as DepProfile, this.enrollmentUrl);
   }
 
@@ -61,7 +62,7 @@ export class DepAdministration {
    * other_dep_account and conflict (Apple no longer lists it) naming each device, with the pointer
    * `at`.
    */
-  assignProfile(trx: Transaction, choice: ProfileChoice): Promise<ProfileWarning[]> {
+  assignProfile(trx: Transaction, choice: ProfileChoice): Promise<Finding[]> {
     return this.#desiredProfiles.assign(trx, choice);
   }
 

@@ -11,7 +11,6 @@ import {
 
 /** Why a command waits: the first cause that holds is the most decisive one. */
 interface Cause {
-  code: string;
   holds: (facts: TimelineFacts) => boolean;
   message: (facts: TimelineFacts) => string;
   advice: (facts: TimelineFacts) => string | null;
@@ -49,9 +48,8 @@ function nextPush({ next_push_at: time, now }: TimelineFacts): string {
 const byHand = ({ device_id }: TimelineFacts) =>
   `To ask at once, push the device: POST /api/v1/devices/${device_id}/push.`;
 
-const CAUSES: Cause[] = [
-  {
-    code: 'waiting_not_enrolled',
+const CAUSES = {
+  waiting_not_enrolled: {
     holds: ({ is_enrolled }) => !is_enrolled,
     message: (facts) =>
       facts.unenrolled_at !== null && facts.enrollment_state === 'unenrolled'
@@ -61,52 +59,45 @@ const CAUSES: Cause[] = [
       user === null ? 'Enroll the device, or cancel the command.' : ENROLL_USER,
     since: ({ unenrolled_at }) => unenrolled_at,
   },
-  {
-    code: 'waiting_no_push_token',
+  waiting_no_push_token: {
     holds: ({ has_token }) => !has_token,
     message: (facts) => `${recipient(facts)} has sent no push token; ${contact(facts)}`,
     advice: (facts) => adviceOf('no_push_token', facts),
   },
-  {
-    code: 'waiting_topic_mismatch',
+  waiting_topic_mismatch: {
     holds: ({ push_state }) => push_state === 'topic_mismatch',
     message: (facts) =>
       `no push certificate of the topic ${facts.topic ?? '(none)'} is stored, which the device needs; ${contact(facts)}`,
     advice: (facts) => adviceOf('topic_mismatch', facts),
   },
-  {
-    code: 'waiting_push_refused',
+  waiting_push_refused: {
     holds: ({ push_state }) => push_state === 'unregistered' || push_state === 'bad_token',
     message: (facts) => `${contact(facts)}; ${lastPush(facts)}`,
     advice: (facts) => adviceOf('push_token_refused', facts),
     since: ({ last_push_at }) => last_push_at,
     data: ({ last_push_result: reason }) => ({ reason }),
   },
-  {
-    code: 'waiting_silent',
+  waiting_silent: {
     holds: ({ is_silent }) => is_silent,
     message: (facts) => `${contact(facts)}; ${lastPush(facts)}${nextPush(facts)}`,
     advice: (facts) => adviceOf('silent', facts),
     since: ({ last_seen }) => last_seen,
   },
-  {
-    code: 'waiting_until',
+  waiting_until: {
     holds: ({ is_held }) => is_held,
     message: ({ after, spread }) =>
       `not before ${after === null ? '' : minute(after)}, ${(spread ?? 0) > 0 ? 'the place of the command in the spread of its batch' : 'the time `after` of the command'}`,
     advice: () => null,
     data: ({ after }) => ({ until: after?.toISOString() ?? null }),
   },
-  {
-    code: 'waiting_not_now',
+  waiting_not_now: {
     holds: ({ status }) => status === 'NotNow',
     message: (facts) =>
       `${recipient(facts)} said NotNow${facts.acknowledged_at === null ? '' : ` at ${minute(facts.acknowledged_at)}`}, and gets the command again at its next contact${nextPush(facts)}`,
     advice: (facts) => adviceOf('not_now', facts),
     since: ({ not_now_since }) => not_now_since,
   },
-  {
-    code: 'waiting_unanswered',
+  waiting_unanswered: {
     holds: ({ status }) => status === 'Sent',
     message: (facts) =>
       `${recipient(facts)} has fetched the command${facts.attempts > 1 ? ` ${facts.attempts} times` : ''}, the last time at ${minute(facts.sent_at ?? facts.queued_at)}, and has not answered${nextPush(facts)}`,
@@ -117,8 +108,7 @@ const CAUSES: Cause[] = [
     since: ({ sent_at }) => sent_at,
     data: ({ attempts, ttl }) => ({ attempts, offers_left: ttl }),
   },
-  {
-    code: 'waiting_behind',
+  waiting_behind: {
     holds: ({ ahead }) => ahead > 0,
     message: (facts) =>
       `${facts.ahead === 1 ? 'one command goes' : `${facts.ahead} commands go`} to ${recipient(facts)} first, now ${facts.ahead_type} (command ${facts.ahead_id}); ${contact(facts)}; ${lastPush(facts)}${nextPush(facts)}`,
@@ -126,34 +116,34 @@ const CAUSES: Cause[] = [
       `Read why that one waits: GET /api/v1/commands/${id}/timeline. To send this one first, give it a higher \`priority\`.`,
     data: ({ ahead, ahead_id }) => ({ commands: ahead, command_id: ahead_id }),
   },
-  {
-    code: 'waiting_for_contact',
+  waiting_for_contact: {
     holds: wasPushed,
     message: (facts) => `${contact(facts)}; ${lastPush(facts)}${nextPush(facts)}`,
     advice: (facts) =>
       `Switch the device on and connect it to the internet: it fetches the command at its next contact. ${byHand(facts)}`,
     since: ({ last_push_at }) => last_push_at,
   },
-  {
-    code: 'waiting_for_push',
+  waiting_for_push: {
     holds: () => true,
     message: (facts) =>
       `no push has gone out for the command yet${nextPush(facts)}; ${contact(facts)}`,
     advice: byHand,
   },
-];
+} satisfies Record<string, Cause>;
 
 /** Codes of the last step of a command that is not final. */
-export const WAITING_CODES = CAUSES.map(({ code }) => code);
+export const WAITING_CODES = Object.keys(CAUSES) as (keyof typeof CAUSES)[];
 
 /** Why the command waits and what to do. Undefined for one that is final. */
 export function waitingStep(facts: TimelineFacts): TimelineStep | undefined {
-  const cause = facts.is_pending ? CAUSES.find(({ holds }) => holds(facts)) : undefined;
-  if (cause === undefined) return undefined;
+  if (!facts.is_pending) return undefined;
+  const code = WAITING_CODES.find((name) => CAUSES[name].holds(facts));
+  if (code === undefined) return undefined;
+  const cause: Cause = CAUSES[code];
   const since = cause.since?.(facts) ?? facts.queued_at;
   return {
     time: facts.now,
-    code: cause.code,
+    code,
     message: `${capital(`waiting: ${cause.message(facts)}`)}.`,
     advice: cause.advice(facts),
     data: { since: since.toISOString(), ...cause.data?.(facts) },

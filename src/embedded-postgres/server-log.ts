@@ -12,7 +12,7 @@ import { unavailable } from '../errors.js';
 import { actAs, NotRegularError, openRegularFile, readRegularFile } from './account-files.js';
 import type { Account } from './service-account.js';
 
-const LARGEST_BYTES = 5 * 1024 * 1024;
+const MAX_BYTES = 5 * 1024 * 1024;
 const COPIED_BYTES = 256 * 1024;
 const CHECK_MS = 60_000;
 const SHOWN_LINES = 5;
@@ -63,7 +63,7 @@ export function lastLines(path: string, account: Account): string {
 
 /** Copies and truncates, since the running server keeps writing to the same file. */
 function rotateIfLarge(path: string, fd: number): void {
-  if (fstatSync(fd).size <= LARGEST_BYTES) return;
+  if (fstatSync(fd).size <= MAX_BYTES) return;
   rmSync(`${path}.1`, { force: true });
   copyTo(`${path}.1`, fd);
   ftruncateSync(fd, 0);

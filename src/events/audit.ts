@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import {
   type AuditRow,
-  type AuditTransaction,
   createdAuditRow,
   insertAuditRow,
+  type Transaction,
 } from '../db/admin/audit-repository.js';
-import type {
-  AuditContext,
-  AuditEvent,
-  AuditPartWriter,
-  AuditWriter,
-  Changes,
+import {
+  type AuditContext,
+  type AuditEvent,
+  type AuditPartWriter,
+  type AuditWriter,
+  type Changes,
+  SYSTEM_ACTOR,
 } from '../jsonapi/context.js';
 import { auditDetails } from './audit-values.js';
 
-export type { Changes } from '../jsonapi/context.js';
-
-/** The actor of automatic work. */
-export const SYSTEM_ACTOR = { name: 'system', role: 'system' } as const;
+export { type Changes, SYSTEM_ACTOR } from '../jsonapi/context.js';
 
 /** The context of work without a request. */
 export function systemContext(): AuditContext {
@@ -58,7 +56,7 @@ function rowOf({ context, ...event }: AuditEvent): AuditRow {
  * only way into the audit trail, except for statements of the device path: an enrollment that is
  * replaced, a device that asks to return to service.
  */
-export const writeAudit: AuditWriter = (trx: AuditTransaction, event: AuditEvent) =>
+export const writeAudit: AuditWriter = (trx: Transaction, event: AuditEvent) =>
   insertAuditRow(trx, rowOf(event));
 
 /** The same for the row `created` of a statement, as a part of that statement. */

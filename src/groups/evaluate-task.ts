@@ -30,7 +30,7 @@ export interface EvaluateTaskDeps {
 const CHUNK = 2_000;
 const POLL_MS = 50;
 /** Our transactions are shorter; then the job is tried again. */
-const LONGEST_WAIT_MS = 90_000;
+const MAX_WAIT_MS = 90_000;
 
 /** Evaluates a saved rule for all devices. Its place is stored with each chunk. */
 export function createEvaluateTask(deps: EvaluateTaskDeps): Task<Payload> {
@@ -55,7 +55,7 @@ export function createEvaluateTask(deps: EvaluateTaskDeps): Task<Payload> {
  */
 async function waitForOlder({ knex }: Database, signal: AbortSignal): Promise<void> {
   const { next } = await transactionBorders(knex);
-  const until = performance.now() + LONGEST_WAIT_MS;
+  const until = performance.now() + MAX_WAIT_MS;
   for (;;) {
     const { oldest } = await transactionBorders(knex);
     if (BigInt(oldest) >= BigInt(next)) return;

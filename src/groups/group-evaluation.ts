@@ -5,7 +5,7 @@ import type { Logger } from '../logger.js';
 import type { LoadedRule } from './loaded-rules.js';
 
 /** Results of one statement. */
-const MOST_RESULTS = 20_000;
+const MAX_RESULTS = 20_000;
 
 export interface Evaluation {
   rules: readonly LoadedRule[];
@@ -25,7 +25,7 @@ export async function evaluateGroups(
   const { rules, deviceIds, isIsolated = false } = evaluation;
   const width = isIsolated ? 1 : rules.length;
   for (const some of slices(rules, width)) {
-    for (const ids of slices(deviceIds, Math.ceil(MOST_RESULTS / some.length))) {
+    for (const ids of slices(deviceIds, Math.ceil(MAX_RESULTS / some.length))) {
       const part = { ...evaluation, rules: some, deviceIds: ids };
       if (isIsolated) await evaluateAlone(trx, part, logger);
       else await evaluatePart(trx, part, logger);

@@ -1,7 +1,7 @@
 import type { GroupReference } from '../db/groups/group-references.js';
 
 /** Maximum depth: a rule may depend on a chain of this many other rules. */
-export const MOST_LEVELS = 5;
+export const MAX_LEVELS = 5;
 
 /** A cycle, or too long a chain, of rules that depend on each other's groups. */
 export type GraphFault = { kind: 'cycle'; path: number[] } | { kind: 'depth'; path: number[] };
@@ -41,7 +41,7 @@ function follow(path: number[], walk: Walk): GraphFault | undefined {
       if (fault !== undefined) return fault;
     }
     levels = Math.max(levels, 1 + (walk.finished.get(to) ?? 0));
-    if (levels >= MOST_LEVELS) return { kind: 'depth', path: further };
+    if (levels >= MAX_LEVELS) return { kind: 'depth', path: further };
   }
   walk.finished.set(here, levels);
   return undefined;

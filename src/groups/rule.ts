@@ -1,8 +1,8 @@
 import { validationError } from '../errors.js';
-import type { Actor } from '../jsonapi/context.js';
+import { type Actor, SYSTEM_ACTOR } from '../jsonapi/context.js';
 import type { Registry, ResourceDefinition } from '../jsonapi/definition/definition.js';
 import { parseStoredFilter } from '../jsonapi/query/filter.js';
-import type { FilterNode } from '../jsonapi/query/filter-node.js';
+import type { FilterNode, NodeOf } from '../jsonapi/query/filter-node.js';
 import { CONTACT, faultOfColumn, faultOfRelated, faultOfRelatedColumn } from './rule-fields.js';
 
 /** A rule that was validated. */
@@ -19,10 +19,10 @@ export interface Rule {
 export const TIME_FACT = 'time';
 
 /** A rule of 50 comparisons is shorter, unless lists in it are very long. */
-const MOST_CHARACTERS = 64_000;
+const MAX_CHARACTERS = 64_000;
 
 /** May read each fact: a stored rule is read again to be evaluated. */
-const EVALUATION: Actor = { name: 'system', role: 'admin' };
+const EVALUATION: Actor = { ...SYSTEM_ACTOR, role: 'admin' };
 
 /**
  * Reads a rule, which is a filter of GET /devices. AppError 422 that names every fault, with the pointer
@@ -31,8 +31,8 @@ const EVALUATION: Actor = { name: 'system', role: 'admin' };
 export function readRule(value: unknown, registry: Registry, actor: Actor = EVALUATION): Rule {
   const devices = registry.get('devices');
   if (devices === undefined) throw new Error('there is no resource of devices');
-  if (JSON.stringify(value).length > MOST_CHARACTERS) {
-    throw ruleFaults([`rule may have ${MOST_CHARACTERS} characters of JSON`]);
+  if (JSON.stringify(value).length > MAX_CHARACTERS) {
+    throw ruleFaults([`rule may have ${MAX_CHARACTERS} characters of JSON`]);
   }
   if (!Array.isArray(value) || value.length === 0) {
     throw ruleFaults([
@@ -90,7 +90,7 @@ function readNode(node: FilterNode, reading: Reading): void {
   readColumn(node.column.name, node.kind, reading);
 }
 
-function readRelated(node: Extract<FilterNode, { kind: 'related' }>, reading: Reading): void {
+function readRelated(node: NodeOf<'related'>, reading: Reading): void {
   const { type } = node.shape;
   const isNested = reading.inside !== undefined;
   const fault = isNested ? `a rule can't look from ${reading.inside} into ${type}` : undefined;

@@ -7,10 +7,10 @@ import type { Actor } from '../jsonapi/context.js';
 import type { Registry } from '../jsonapi/definition/definition.js';
 import { EVALUATE_GROUP } from './evaluate-task.js';
 import { type Rule, readRule, ruleFaults } from './rule.js';
-import { faultOfGraph, MOST_LEVELS } from './rule-graph.js';
+import { faultOfGraph, MAX_LEVELS } from './rule-graph.js';
 
 /** Each change of a fact is evaluated for the rules that mention it. */
-const MOST_SMART_GROUPS = 1_000;
+const MAX_SMART_GROUPS = 1_000;
 
 /** Columns of a group whose rule was saved. */
 export interface RuleColumns {
@@ -57,8 +57,8 @@ export class SmartGroups {
   async #refresh(trx: Transaction): Promise<NamedRule[]> {
     await lockRules(trx);
     const rules = await this.#readAll(trx);
-    if (rules.length > MOST_SMART_GROUPS) {
-      const detail = `there may be ${MOST_SMART_GROUPS} smart groups: delete one first`;
+    if (rules.length > MAX_SMART_GROUPS) {
+      const detail = `there may be ${MAX_SMART_GROUPS} smart groups: delete one first`;
       throw validationError([{ detail, source: { pointer: '/data/attributes/kind' } }]);
     }
     await assertEnds(trx, rules);
@@ -107,6 +107,6 @@ async function assertEnds(trx: Transaction, rules: NamedRule[]): Promise<void> {
   throw ruleFaults([
     fault.kind === 'cycle'
       ? `the rule leads to itself: ${path}. Take one of these groups out of the rule before it`
-      : `rules may look through ${MOST_LEVELS} others; this path is longer: ${path}`,
+      : `rules may look through ${MAX_LEVELS} others; this path is longer: ${path}`,
   ]);
 }

@@ -36,7 +36,7 @@ export function asLibraryTask(task: Task, deps: TaskRunnerDeps): LibraryTask {
   };
 }
 
-const LONGEST_MESSAGE = 2_000;
+const MAX_MESSAGE_LENGTH = 2_000;
 
 interface Failing {
   task: Task;
@@ -74,7 +74,9 @@ function withoutSchedule(payload: unknown): unknown {
  */
 function storable(error: unknown): Error {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  const valid = Buffer.from(text.slice(0, LONGEST_MESSAGE)).toString().replaceAll('\0', '\ufffd');
+  const valid = Buffer.from(text.slice(0, MAX_MESSAGE_LENGTH))
+    .toString()
+    .replaceAll('\0', '\ufffd');
   return new Error(valid, { cause: error });
 }
 

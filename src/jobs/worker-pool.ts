@@ -117,7 +117,8 @@ function runnerOptions(deps: WorkerPoolDeps, internals: Internals): RunnerOption
 /** The key allows one waiting job for a task, even if it fails. */
 function cronItem({ name, schedule, maxAttempts }: Task): CronItem[] {
   if (schedule === undefined) return [];
-  const options = { jobKey: `schedule:${name}`, ...(maxAttempts && { maxAttempts }) };
+  const jobKey = `schedule:${name}`;
+  const options = maxAttempts === undefined ? { jobKey } : { jobKey, maxAttempts };
   return [{ task: name, match: schedule, options }];
 }
 

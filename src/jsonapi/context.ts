@@ -52,6 +52,9 @@ export interface AuditContext {
   sourceAddress: string | null;
 }
 
+/** The actor of automatic work. */
+export const SYSTEM_ACTOR = { name: 'system', role: 'system' } as const;
+
 /** The values of an event: changes, details or both, and never a secret. */
 export type AuditValues =
   | { changes: Changes; details?: Record<string, unknown> | undefined }

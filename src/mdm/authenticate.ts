@@ -1,12 +1,13 @@
 import { inTransaction } from '../db/connection/unit-of-work.js';
 import type { Authenticated, HeldEnrollment } from '../db/device-path/authenticate.js';
-import type { AuthenticateFacts, Platform } from '../db/device-path/authenticate-message.js';
+import type { AuthenticateFacts } from '../db/device-path/authenticate-message.js';
 import { removeUdid } from '../db/device-path/device-move.js';
 import type { CallerKey } from '../db/device-path/token-update.js';
 import { mergeDuplicateRecords, type Reseal } from '../db/devices/device-merge.js';
 import type { ReplacedEnrollment } from '../db/enroll/replaced-enrollment.js';
 import { AppError } from '../errors.js';
 import { renewalTime } from '../pki/authority/authority.js';
+import type { Platform } from '../protocol/apple/schema-types.js';
 import { readCell } from '../protocol/mdm/cell-label.js';
 import type { AuthenticateMessage, CheckInMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';

@@ -33,12 +33,12 @@ export interface ClientCertificateOptions {
 export type FindClientCertificate = (req: IncomingMessage) => ClientCertificate | undefined;
 
 /** Intermediates read of those that a client sends. */
-const MOST_INTERMEDIATES = 8;
+const MAX_INTERMEDIATES = 8;
 
 function intermediatesOf(certificate: X509Certificate): ParsedCertificate[] {
   const chain: ParsedCertificate[] = [];
   let issuer = certificate.issuerCertificate;
-  while (issuer !== undefined && chain.length < MOST_INTERMEDIATES) {
+  while (issuer !== undefined && chain.length < MAX_INTERMEDIATES) {
     chain.push(parseCertificate(issuer.raw));
     issuer = issuer.issuerCertificate;
   }

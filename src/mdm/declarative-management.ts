@@ -9,7 +9,7 @@ import {
 } from '../protocol/mdm/declarative-management.js';
 import type { DeclarativeManagementMessage } from '../protocol/mdm/mdm-messages.js';
 import { type Answer, EMPTY } from './answer.js';
-import { MOST_BYTES_AT_ONCE } from './message-reader.js';
+import { MAX_BYTES_AT_ONCE } from './message-reader.js';
 import type { MdmServices } from './services.js';
 
 const NONE: DeclarationSet = { Activations: [], Assets: [], Configurations: [], Management: [] };
@@ -46,5 +46,5 @@ function readStatus(
   data: Buffer,
   readStatusInThread: MdmServices['readStatusInThread'],
 ): StatusReport | Promise<StatusReport> {
-  return data.length <= MOST_BYTES_AT_ONCE ? parseStatusReport(data) : readStatusInThread(data);
+  return data.length <= MAX_BYTES_AT_ONCE ? parseStatusReport(data) : readStatusInThread(data);
 }

@@ -19,9 +19,9 @@ export interface DeviceReport extends Pick<CommandReport, 'kind' | 'ids' | 'raw'
 export type DeviceMessage = CheckInMessage | DeviceReport;
 
 /** Only status reports are longer, and UnlockToken and BootstrapToken have 64 KiB at most. */
-const LONGEST_CHECK_IN = 256 * 1024;
+const MAX_CHECK_IN_BYTES = 256 * 1024;
 /** Apple's have a few entries of some hundred characters. */
-const LONGEST_ERROR_CHAIN = 64 * 1024;
+const MAX_ERROR_CHAIN_BYTES = 64 * 1024;
 
 /**
  * Reads the body of a device's request, as decodeMessage does, into values small enough to be passed
@@ -30,7 +30,7 @@ const LONGEST_ERROR_CHAIN = 64 * 1024;
 export function readMessage(raw: Buffer): DeviceMessage {
   const message = decodeMessage(raw);
   if (message.kind === 'report') return toDeviceReport(message);
-  if (raw.length <= LONGEST_CHECK_IN) return message;
+  if (raw.length <= MAX_CHECK_IN_BYTES) return message;
   if (message.kind === 'DeclarativeManagement') return { ...message, body: {} };
   throw new AppError('payload_too_large', 413, `${message.kind} has more than 256 KiB`);
 }
@@ -48,11 +48,11 @@ export function senderIn(message: DeviceMessage): Sender {
 }
 
 /** A message whose sender is not identified is read for the log only up to this size. */
-export const MOST_CLAIMED_BYTES = 8 * 1024;
+export const MAX_CLAIMED_BYTES = 8 * 1024;
 
 /** The sender that an unidentified body claims, for the log; {} if it cannot be read. */
 export function claimedSender(body: Buffer): Sender {
-  if (body.length > MOST_CLAIMED_BYTES) return {};
+  if (body.length > MAX_CLAIMED_BYTES) return {};
   try {
     return senderIn(readMessage(body));
   } catch {
@@ -81,7 +81,7 @@ function errorChainText(chain: PlistDict[]): string {
   for (const entry of chain) {
     const text = JSON.stringify(plistToJson(entry));
     length += text.length + 1;
-    if (length > LONGEST_ERROR_CHAIN) break;
+    if (length > MAX_ERROR_CHAIN_BYTES) break;
     entries.push(text);
   }
   return `[${entries.join(',')}]`;

@@ -11,7 +11,7 @@ import { answerCheckIn } from './check-in.js';
 import {
   claimedSender,
   type DeviceMessage,
-  MOST_CLAIMED_BYTES,
+  MAX_CLAIMED_BYTES,
   senderIn,
 } from './device-message.js';
 import {
@@ -91,7 +91,7 @@ export function createMdmRouter(handler: DeviceHandler, logger: Logger): Router 
 
 /** If the headers are refused, records the device that a short body claims, for the log. */
 async function noteClaimedSender(req: IncomingMessage): Promise<void> {
-  const body = await readBodySoon(req, MOST_CLAIMED_BYTES);
+  const body = await readBodySoon(req, MAX_CLAIMED_BYTES);
   if (body !== undefined) noteSender(req, claimedSender(body));
 }
 

@@ -79,7 +79,7 @@ export function shortFingerprint(fingerprint: Buffer): string {
 }
 
 const DAY_MS = 86_400_000;
-const MOST_REMEMBERED = 10_000;
+const MAX_REMEMBERED = 10_000;
 
 /** Returns a function that warns once a day about each expired identity that is still trusted. */
 export function createExpiryWarner(logger: Logger, graceMs: number) {
@@ -87,7 +87,7 @@ export function createExpiryWarner(logger: Logger, graceMs: number) {
   return ({ fingerprint, subject, notAfter }: ParsedCertificate): void => {
     const key = fingerprint.toString('hex');
     // The cache allocates memory for all entries at once, so it is created at the first expired identity.
-    warned ??= new LRUCache({ max: MOST_REMEMBERED, ttl: DAY_MS });
+    warned ??= new LRUCache({ max: MAX_REMEMBERED, ttl: DAY_MS });
     if (warned.has(key)) return;
     warned.set(key, true);
     const servesUntil = new Date(notAfter.getTime() + graceMs);

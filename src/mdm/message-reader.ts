@@ -7,11 +7,11 @@ import { ReadingBudget } from './reading-budget.js';
 /** Almost all bodies are shorter; they are read at once and not counted. */
 const UNCOUNTED_BYTES = 16 * 1024;
 /** Longer ones could hold up the event loop for more than 10 ms. */
-export const MOST_BYTES_AT_ONCE = 64 * 1024;
+export const MAX_BYTES_AT_ONCE = 64 * 1024;
 
 /** Bytes of large bodies that are read or wait for it: of one identity, and of all. */
-const MOST_WAITING_OF_ONE = 16 * 1024 * 1024;
-const MOST_WAITING = 128 * 1024 * 1024;
+const MAX_WAITING_OF_ONE = 16 * 1024 * 1024;
+const MAX_WAITING = 128 * 1024 * 1024;
 
 /** Reads a body in another thread, which takes over its memory; `ms` is how long that took. */
 export type ReadInThread = (
@@ -63,7 +63,7 @@ export class MessageReader {
     let ms: number | undefined;
     try {
       const read =
-        bytes <= MOST_BYTES_AT_ONCE
+        bytes <= MAX_BYTES_AT_ONCE
           ? { output: readMessage(raw), ms: undefined }
           : await this.#readLarge(raw, fingerprint.toString('latin1'));
       ms = read.ms;
@@ -78,8 +78,8 @@ export class MessageReader {
   async #readLarge(raw: Buffer, owner: string): ReturnType<ReadInThread> {
     const bytes = raw.length;
     const waitingOfOwner = this.#waitingOf.get(owner) ?? 0;
-    const isFull = this.#waiting + bytes > MOST_WAITING;
-    if (isFull || waitingOfOwner + bytes > MOST_WAITING_OF_ONE) {
+    const isFull = this.#waiting + bytes > MAX_WAITING;
+    if (isFull || waitingOfOwner + bytes > MAX_WAITING_OF_ONE) {
       throw new AppError('server_busy', 503, 'too many large messages wait to be read');
     }
     this.#addWaiting(owner, bytes);

@@ -4,14 +4,14 @@ import { LRUCache } from 'lru-cache';
  * The budget of one identity: twenty times what a Mac with 7,000 applications sends when it enrolls
  * again, refilled within a few minutes.
  */
-const MOST_BYTES = 64 * 1024 * 1024;
+const MAX_BYTES = 64 * 1024 * 1024;
 const BYTES_PER_MINUTE = 16 * 1024 * 1024;
-const MOST_MS = 10_000;
+const MAX_MS = 10_000;
 const MS_PER_MINUTE = 2_000;
 
 const MINUTE = 60_000;
 /** An identity beyond these is forgotten, and has its full budget again. */
-const MOST_IDENTITIES = 10_000;
+const MAX_IDENTITIES = 10_000;
 
 interface Spent {
   bytes: number;
@@ -23,14 +23,14 @@ interface Spent {
 
 /** A leaky bucket per identity certificate: bytes of long bodies, and the time to read them. */
 export class ReadingBudget {
-  readonly #spent = new LRUCache<string, Spent>({ max: MOST_IDENTITIES });
+  readonly #spent = new LRUCache<string, Spent>({ max: MAX_IDENTITIES });
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Whether the identity may send that many bytes more. */
   allows(fingerprint: Buffer, bytes: number): boolean {
     const spent = this.#current(fingerprint);
-    return spent.bytes + bytes <= MOST_BYTES && spent.ms <= MOST_MS;
+    return spent.bytes + bytes <= MAX_BYTES && spent.ms <= MAX_MS;
   }
 
   spend(fingerprint: Buffer, { bytes = 0, ms = 0 }: { bytes?: number; ms?: number }): void {

@@ -104,7 +104,7 @@ async function recordUnknown(
 }
 
 /** A command that can't be sent ends here; there are fewer types of commands than this. */
-const MOST_ENDED = 100;
+const MAX_ENDED = 100;
 
 /**
  * Answers with the next command that the device can still take. One that has used up its offers expires
@@ -117,7 +117,7 @@ async function offerNext(
 ): Promise<Answer> {
   const again = { ...incoming, commandUuid: null, errorChain: null, result: null };
   let answer = first;
-  for (let ended = 0; ended < MOST_ENDED; ended += 1) {
+  for (let ended = 0; ended < MAX_ENDED; ended += 1) {
     if (!(await endUnsendable(incoming, answer, services))) {
       const { next, deviceId } = answer;
       if (next === null || deviceId === null) return EMPTY;

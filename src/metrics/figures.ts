@@ -192,7 +192,7 @@ const OWN_FAMILIES: Family<Figures>[] = [
 const FAMILIES: Family<Figures>[] = [...OWN_FAMILIES, ...FLEET_FAMILIES];
 
 /** Each credential is a time series. */
-const MOST_CREDENTIALS = 200;
+const MAX_CREDENTIALS = 200;
 
 /** A status without jobs is 0, not unknown. */
 function jobSamples(jobs: JobCount[]): Sample[] {
@@ -214,5 +214,5 @@ function credentialSamples(credentials: CredentialDays[]): Sample[] {
 
 function firstToEnd(credentials: CredentialDays[]): CredentialDays[] {
   const sorted = [...credentials].sort((a, b) => a.not_after.getTime() - b.not_after.getTime());
-  return sorted.slice(0, MOST_CREDENTIALS);
+  return sorted.slice(0, MAX_CREDENTIALS);
 }

@@ -7,7 +7,7 @@ export interface FleetPart {
 }
 
 /** More versions than Apple has in use; what devices report beyond it is added up. */
-const MOST_MAJORS = 40;
+const MAX_MAJORS = 40;
 const PUSH_STATES = ['ok', 'unregistered', 'bad_token', 'topic_mismatch', 'none'];
 const HEALTH = ['ok', 'attention', 'stuck'];
 const ITEM_STATES = [
@@ -88,7 +88,7 @@ function stateSamples(
 function versionSamples(fleet: CountedFleet | undefined): Sample[] {
   const enrolled = fleet?.devices.filter(({ isEnrolled }) => isEnrolled) ?? [];
   // The rows come with the most frequent first.
-  const majors = [...new Set(enrolled.map(({ osMajor }) => osMajor))].slice(0, MOST_MAJORS);
+  const majors = [...new Set(enrolled.map(({ osMajor }) => osMajor))].slice(0, MAX_MAJORS);
   return sums(
     enrolled,
     ({ platform, osMajor }) => {

@@ -87,7 +87,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
 const JOB_BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300];
 
 /** More than Apple's push service has reasons. */
-const MOST_RESULTS = 64;
+const MAX_RESULTS = 64;
 
 export interface WorkMetrics {
   countPushes: (result: string, count: number) => void;
@@ -151,7 +151,7 @@ function createResultLabel(): (result: string) => string {
   const seen = new Set<string>();
   return (result) => {
     if (seen.has(result)) return result;
-    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(result) || seen.size >= MOST_RESULTS) return 'other';
+    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(result) || seen.size >= MAX_RESULTS) return 'other';
     seen.add(result);
     return result;
   };

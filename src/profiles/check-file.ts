@@ -1,10 +1,11 @@
 import type { ParsedCertificate } from '../crypto/x509/certificate.js';
 import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-repository.js';
+import type { Finding } from '../errors.js';
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
 import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
 import { checkProfile } from './check-profile.js';
 import { type CheckedVariables, checkVariables } from './check-variables.js';
-import { type Finding, profileRefusal, shorten } from './findings.js';
+import { profileRefusal, shorten } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
 
 /** A file without errors, in the parts that it is stored as. */

@@ -8,9 +8,9 @@ import { nodeToValue, type PlistNode, type PlistNodeDict } from '../protocol/pli
 import { Findings } from './findings.js';
 
 /** Longer ones do not fit into the index. */
-const LONGEST_NAME = 500;
-const LONGEST_TEXT = 10_000;
-const MOST_PAYLOADS = 1_000;
+const MAX_NAME_LENGTH = 500;
+const MAX_TEXT_LENGTH = 10_000;
+const MAX_PAYLOADS = 1_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const TEXTS = ['PayloadDisplayName', 'PayloadDescription', 'PayloadOrganization'];
 
@@ -24,8 +24,8 @@ export function checkProfile(profile: PlistNodeDict): Findings {
   const content = profile.get('PayloadContent');
   if (!Array.isArray(content)) {
     findings.error('/PayloadContent', 'PayloadContent must be an array of payloads');
-  } else if (content.length > MOST_PAYLOADS) {
-    findings.error('/PayloadContent', `a profile has at most ${MOST_PAYLOADS} payloads`);
+  } else if (content.length > MAX_PAYLOADS) {
+    findings.error('/PayloadContent', `a profile has at most ${MAX_PAYLOADS} payloads`);
   } else checkPayloads(content, findings);
   return findings;
 }
@@ -86,8 +86,8 @@ function checkNames(dict: PlistNodeDict, pointer: string, { findings, names }: N
     const at = `${pointer}/${name}`;
     if (typeof value !== 'string' || value.trim() === '') {
       findings.error(at, `${name} must be a string that is not empty`);
-    } else if (value.length > LONGEST_NAME) {
-      findings.error(at, `${name} must have at most ${LONGEST_NAME} characters`);
+    } else if (value.length > MAX_NAME_LENGTH) {
+      findings.error(at, `${name} must have at most ${MAX_NAME_LENGTH} characters`);
     } else if (name === 'PayloadUUID' && !UUID.test(value)) {
       findings.warning(at, 'PayloadUUID is no UUID');
     }
@@ -101,8 +101,8 @@ function checkText(
 ): void {
   if (value === undefined) return;
   if (typeof value !== 'string') findings.error(at, `${name} must be a string`);
-  else if (value.length > LONGEST_TEXT) {
-    findings.error(at, `${name} must have at most ${LONGEST_TEXT} characters`);
+  else if (value.length > MAX_TEXT_LENGTH) {
+    findings.error(at, `${name} must have at most ${MAX_TEXT_LENGTH} characters`);
   }
 }
 

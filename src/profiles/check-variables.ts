@@ -1,3 +1,4 @@
+import type { Finding } from '../errors.js';
 import type { PlistNodeDict } from '../protocol/plist/plist.js';
 import {
   DEVICE_VARIABLES,
@@ -5,7 +6,7 @@ import {
   type StringVariables,
   secretOf,
 } from '../protocol/profiles/profile-variables.js';
-import type { Finding, Findings } from './findings.js';
+import type { Findings } from './findings.js';
 
 /** What a version has to do with variables. */
 export interface CheckedVariables {

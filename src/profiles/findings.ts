@@ -1,11 +1,4 @@
-import { AppError, type ErrorCode } from '../errors.js';
-
-/** Something found in a profile. */
-export interface Finding {
-  /** JSON pointer into the profile's property list. */
-  pointer: string;
-  detail: string;
-}
+import { AppError, type ErrorCode, type Finding } from '../errors.js';
 
 /** Collects one finding for each place: the first error there, else the first warning. */
 export class Findings {
@@ -39,13 +32,13 @@ export class Findings {
 }
 
 /** Findings shown of a kind. */
-const MOST_SHOWN = 100;
+const MAX_SHOWN = 100;
 
 /** The first hundred findings, and one that counts the rest. */
 export function shorten(findings: Finding[]): Finding[] {
-  const left = findings.length - MOST_SHOWN;
+  const left = findings.length - MAX_SHOWN;
   if (left <= 0) return findings;
-  return [...findings.slice(0, MOST_SHOWN), { pointer: '', detail: `and ${left} more` }];
+  return [...findings.slice(0, MAX_SHOWN), { pointer: '', detail: `and ${left} more` }];
 }
 
 /** AppError 422 with all errors, each with its place in the profile. */

@@ -25,8 +25,8 @@ export interface ProfileDiff {
   changes: ProfileChange[];
 }
 
-const MOST_CHANGES = 1_000;
-const LONGEST_TEXT = 500;
+const MAX_CHANGES = 1_000;
+const MAX_TEXT_LENGTH = 500;
 const MASK = '********';
 /** A user name, a password or a query in a URL. */
 const SECRET_URL = /\/\/[^/\s]*@|:\/\/\S*[?#]\S*=/;
@@ -44,7 +44,7 @@ export function diffProfiles(from: ProfileParts, to: ProfileParts): ProfileDiff 
   for (const key of new Set([...former.keys(), ...present.keys()])) {
     changes.push(...comparePayloads(former.get(key), present.get(key)));
   }
-  return { total: changes.length, changes: changes.slice(0, MOST_CHANGES) };
+  return { total: changes.length, changes: changes.slice(0, MAX_CHANGES) };
 }
 
 type Owner = Pick<ProfileChange, 'payload' | 'payload_type'>;
@@ -142,5 +142,5 @@ function emptyLeaf(shown: string): Leaf {
 }
 
 function cut(text: string): string {
-  return text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
+  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
 }

@@ -14,11 +14,11 @@ import {
   type ProfileRecord,
   updateProfile,
 } from '../db/devices/profile-repository.js';
-import { AppError } from '../errors.js';
+import { AppError, type Finding } from '../errors.js';
 import { platformsOf } from '../protocol/apple/profile-schema.js';
 import { type CheckedProfile, checkProfileFile } from './check-file.js';
 import { missingSecrets } from './check-variables.js';
-import { type Finding, profileRefusal, shorten } from './findings.js';
+import { profileRefusal, shorten } from './findings.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {
@@ -44,9 +44,9 @@ export interface ImportedProfile {
 }
 
 /** Checking a longer file could hold up the event loop for more than 10 ms. */
-const MOST_BYTES_AT_ONCE = 64 * 1024;
+const MAX_BYTES_AT_ONCE = 64 * 1024;
 /** Retries: between look-up and insert, another request may create or delete the profile. */
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /** Stores uploaded configuration profiles: from the bytes of a file to rows. */
 export class ProfileImport {
@@ -65,7 +65,7 @@ export class ProfileImport {
   /** Reads and checks a file. AppError 422 with every error; if `strict`, with the warnings too. */
   async check(bytes: Buffer, { strict }: { strict: boolean }): Promise<CheckedProfile> {
     const anchors = this.#anchors();
-    if (this.#checkInThread === undefined || bytes.length <= MOST_BYTES_AT_ONCE) {
+    if (this.#checkInThread === undefined || bytes.length <= MAX_BYTES_AT_ONCE) {
       return checkProfileFile(bytes, { strict, anchors });
     }
     return this.#checkInThread({ bytes, strict, anchors: anchors.map(({ der }) => der) });
@@ -123,7 +123,7 @@ export class ProfileImport {
     trx: Transaction,
     record: ProfileRecord,
   ): Promise<Partial<LockedProfile> & Pick<LockedProfile, 'id' | 'current_version'>> {
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
       const known = await lockProfile(trx, record.identifier);
       if (known) return known;
       const id = await insertProfile(trx, record);

@@ -13,7 +13,7 @@ import { type ProfileParts, readParts, sizeOfParts } from './profile-parts.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 /** Joining more could hold up the event loop for more than 10 ms. */
-const MOST_BYTES_AT_ONCE = 64 * 1024;
+const MAX_BYTES_AT_ONCE = 64 * 1024;
 
 export interface ProfileRebuildDeps {
   box: SecretBox;
@@ -88,7 +88,7 @@ export class ProfileRebuild {
     };
     const versions = { from: await partsOf(from), to: await partsOf(to) };
     const bytes = sizeOfParts(versions.from) + sizeOfParts(versions.to);
-    if (this.#diffInThread !== undefined && bytes > MOST_BYTES_AT_ONCE) {
+    if (this.#diffInThread !== undefined && bytes > MAX_BYTES_AT_ONCE) {
       return this.#diffInThread(versions);
     }
     return diffProfiles(versions.from, versions.to);
@@ -109,7 +109,7 @@ export class ProfileRebuild {
     place: VersionPlace,
   ): Promise<Buffer> {
     const parts = await this.#partsOf(trx, id, place);
-    const isLarge = sizeOfParts(parts) > MOST_BYTES_AT_ONCE;
+    const isLarge = sizeOfParts(parts) > MAX_BYTES_AT_ONCE;
     const isInThread = isLarge && this.#joinInThread !== undefined;
     return isInThread ? this.#joinInThread({ ...parts, uuid }) : joinProfile({ ...parts, uuid });
   }

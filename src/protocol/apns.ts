@@ -105,10 +105,12 @@ export function readAnswer(
   body?: Buffer,
 ): ApnsAnswer {
   const apnsId = headers['apns-id'];
+  const { reason, timestamp } = readRefusal(status === 200 ? undefined : body);
   return {
     status,
     apnsId: typeof apnsId === 'string' && UUID.test(apnsId) ? apnsId : null,
-    ...(status === 200 ? { reason: null, timestamp: null } : readRefusal(body)),
+    reason,
+    timestamp,
     retryAfter: readRetryAfter(headers['retry-after']),
   };
 }

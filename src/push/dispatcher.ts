@@ -30,7 +30,7 @@ const MIN_CLAIM = 100;
 /** Pushes sent to find out whether the push service can be reached again. */
 const PROBES = 10;
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 /** Claims devices, or users, whose push is due and pushes them, for as long as it runs. */
 export class Dispatcher {
@@ -161,7 +161,7 @@ export class Dispatcher {
   async #pauseAfter(error: unknown): Promise<void> {
     const message = 'due pushes could not be read';
     if (this.#failures === 0) this.#isWarned = this.#warn({ err: error }, message);
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS);
+    const pause = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, MAX_PAUSE_MS);
     this.#failures += 1;
     await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }

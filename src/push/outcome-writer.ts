@@ -21,7 +21,7 @@ const MAX_WRITES = 2;
 /** How long an outcome waits to be stored together with others. */
 const GATHER_MS = 20;
 const FIRST_PAUSE_MS = 200;
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 /**
  * Stores outcomes in batches: those that arrive while statements are under way are stored together by
@@ -98,7 +98,7 @@ export class OutcomeWriter {
   }
 
   async #repeatUntil<T>(deadline: number, work: () => Promise<T>): Promise<T | undefined> {
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       try {
         return await work();
       } catch (error) {

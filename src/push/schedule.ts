@@ -6,7 +6,7 @@ const DAY = 24 * HOUR;
 /** A device that has not connected is pushed again after these times, then once a day. */
 const REPEATS = [2 * MINUTE, 10 * MINUTE, HOUR, 4 * HOUR, 12 * HOUR];
 const FIRST_RETRY = 5 * SECOND;
-const LONGEST_RETRY = 5 * MINUTE;
+const MAX_RETRY_MS = 5 * MINUTE;
 const MAX_DOUBLINGS = 10;
 
 /** Retry without a push certificate; uploading one makes the pushes due at once. */
@@ -33,7 +33,7 @@ export function retryIn(
   random: () => number = Math.random,
 ): number {
   const doublings = Math.min(refusals, MAX_DOUBLINGS);
-  const own = jittered(Math.min(FIRST_RETRY * 2 ** doublings, LONGEST_RETRY), random);
+  const own = jittered(Math.min(FIRST_RETRY * 2 ** doublings, MAX_RETRY_MS), random);
   const asked = (retryAfter ?? 0) * SECOND;
   return Math.max(own, Math.round(asked * (1 + random() / 4)));
 }

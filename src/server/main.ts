@@ -99,7 +99,8 @@ export async function serve(config: Config, logger: Logger): Promise<RunningServ
   const database = await openDatabase(config, logger, {
     mode: 'serve',
     beforeStart: () => requireFreeAddress(config),
-    ...(workers > 1 && { sizes: PRIMARY_CONNECTIONS, workers }),
+    sizes: workers > 1 ? PRIMARY_CONNECTIONS : undefined,
+    workers,
   });
   try {
     return await serveOn(database, config, logger);

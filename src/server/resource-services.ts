@@ -3,7 +3,7 @@ import { Rollouts } from '../assignments/rollouts/rollouts.js';
 import { CommandBatches } from '../batches/command-batches.js';
 import { CommandAdministration, type PresentInThread } from '../commands/command-administration.js';
 import type { CommandQueue } from '../commands/queue.js';
-import { renameDevice } from '../commands/rename.js';
+import { renameDevice } from '../commands/rename-device.js';
 import { hashPassword, type PasswordCost } from '../crypto/secrets/password-hash.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';

@@ -1,6 +1,6 @@
 import type { Reconciler } from '../assignments/reconciler.js';
 import type { CommandQueue, QueuedCommand } from '../commands/queue.js';
-import { reasonWithFaults, UNPROVED } from '../commands/setup-faults.js';
+import { reasonWithFaults, UNPROVED } from '../commands/setup-reasons.js';
 import { lockReconciliation } from '../db/assignments/marks.js';
 import type { Database } from '../db/connection/database.js';
 import { toAppError } from '../db/connection/sqlstate.js';

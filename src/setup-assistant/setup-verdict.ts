@@ -1,4 +1,4 @@
-import { answerOf } from '../commands/setup-faults.js';
+import { answerOf } from '../commands/setup-reasons.js';
 import { isPendingStatus } from '../db/connection/command-status.js';
 import { FIRST_PRIORITY, LAST_PRIORITY } from '../db/devices/command-repository.js';
 import type { DeviceSetupRow } from '../db/devices/device-setup-repository.js';

@@ -7,7 +7,7 @@ import type { FromThread, TaskInput, TaskName, TaskOutput } from './tasks.js';
 import { readError } from './thread-values.js';
 
 /** One core remains for the event loop. */
-const MOST_THREADS = 2;
+const MAX_THREADS = 2;
 /** Any document within the limits of the parsers takes less than a tenth of it. */
 const TIME_LIMIT_MS = 20_000;
 /** A document of 8 MB and 500,000 values takes 150 MB. */
@@ -59,7 +59,7 @@ export class ThreadPool {
   #isClosed = false;
 
   constructor({ size, timeLimitMs = TIME_LIMIT_MS }: ThreadPoolOptions = {}) {
-    this.#size = size ?? Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1));
+    this.#size = size ?? Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
     this.#timeLimitMs = timeLimitMs;
   }
 

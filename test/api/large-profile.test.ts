@@ -4,7 +4,7 @@ import { dict, payload, profileBytes } from '../profiles/sample-profiles.js';
 import { downloadFile, uploadFile } from './profile-samples.js';
 
 /** A plain reading of 4.5 MB of the smallest values takes 300 ms and more. */
-const LONGEST_TURN_MS = 150;
+const MAX_TURN_MS = 150;
 
 let app: TestApp;
 
@@ -29,15 +29,15 @@ describe('a configuration profile of megabytes', () => {
     };
     await upload(); // starts the thread
     let values = 130_000;
-    const uploading = await longestTurnBelow(LONGEST_TURN_MS, async () => {
+    const uploading = await longestTurnBelow(MAX_TURN_MS, async () => {
       values += 1;
       file = largeProfile(values);
       return upload;
     });
-    const downloading = await longestTurnBelow(LONGEST_TURN_MS, async () => async () => {
+    const downloading = await longestTurnBelow(MAX_TURN_MS, async () => async () => {
       expect((await downloadFile(app, `${id}`)).body.equals(file)).toBe(true);
     });
-    expect(Math.max(uploading, downloading)).toBeLessThan(LONGEST_TURN_MS);
+    expect(Math.max(uploading, downloading)).toBeLessThan(MAX_TURN_MS);
   });
 
   it('is refused with every fault that was found in it', async () => {

@@ -9,11 +9,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { connectDatabase, connectionUrl } from '../../src/db/connection/database.js';
+import { connectDatabase } from '../../src/db/connection/database.js';
 import { migrate } from '../../src/db/schema/migrate.js';
 import { openEmbedded } from '../../src/embedded-postgres/open-embedded.js';
 import { isRunning, processesNaming } from '../../src/embedded-postgres/processes.js';
 import { createLogger } from '../../src/logger.js';
+import { connectionUrl } from './connection-url.js';
 import { temporaryRoot } from './temporary-directory.js';
 
 export const TEMPLATE = 'muster_test_template';

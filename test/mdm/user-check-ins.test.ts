@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { MOST_USERS } from '../../src/db/device-path/users.js';
+import { MAX_USERS } from '../../src/db/device-path/users.js';
 import { buildPlist, parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
@@ -138,19 +138,19 @@ describe('a TokenUpdate of a user', () => {
       `insert into device_users (device_id, user_key, is_enrolled, last_seen)
        select ?, 'u' || n, n <> 5 and n <> 7, now() - n * interval '1 minute'
        from generate_series(1, ?::integer) n`,
-      [deviceId, MOST_USERS],
+      [deviceId, MAX_USERS],
     );
     const kept = (key: string) => users().where({ user_key: key }).pluck('user_key');
     await device.checkIn('TokenUpdate', { ...TOKEN, UserID: 'U5' });
-    expect(await users()).toHaveLength(MOST_USERS);
+    expect(await users()).toHaveLength(MAX_USERS);
     await logIn();
-    expect(await users()).toHaveLength(MOST_USERS);
+    expect(await users()).toHaveLength(MAX_USERS);
     expect([...(await kept('U5')), ...(await kept('u7')), ...(await kept(ANNA.UserID))]).toEqual([
       'U5',
       ANNA.UserID,
     ]);
     await device.checkIn('TokenUpdate', { ...TOKEN, UserID: randomUUID() });
-    expect(await users()).toHaveLength(MOST_USERS);
-    expect(await kept(`u${MOST_USERS}`)).toEqual([]);
+    expect(await users()).toHaveLength(MAX_USERS);
+    expect(await kept(`u${MAX_USERS}`)).toEqual([]);
   });
 });

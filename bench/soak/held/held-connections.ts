@@ -36,7 +36,7 @@ interface Bench {
 const DEVICES = 16;
 const HONEST_CONNECTIONS = 2;
 const BODY_BYTES = 8 * 1024 * 1024 - 1;
-const MOST_MEGABYTES = 100;
+const MAX_MEGABYTES = 100;
 const LOOK_MS = 100;
 /** The deadline of a body, and the second in which its sender may read the answer. */
 const HELD_MS = 12_500;
@@ -106,7 +106,7 @@ async function hold(kind: HeldKind, bench: Bench, options: HeldOptions): Promise
   const grown = most - before;
   const faults: [boolean, string][] = [
     [state.open > 0, `${state.open} connections are open still`],
-    [grown >= MOST_MEGABYTES, `the server grew by ${Math.round(grown)} MB`],
+    [grown >= MAX_MEGABYTES, `the server grew by ${Math.round(grown)} MB`],
     [slowdown >= mostSlowdown, `Idle p99 grew ${slowdown.toFixed(1)} times`],
     [during.failures > 0, `${during.failures} honest requests failed`],
   ];

@@ -21,7 +21,7 @@ export interface Feeding {
   faults: string[];
 }
 
-const MOST_FAULTS = 10;
+const MAX_FAULTS = 10;
 const MEGABYTE = 1024 * 1024;
 
 /** Feeds mutations of its seeds to the parser. The same seed produces the same inputs. */
@@ -36,7 +36,7 @@ export async function feed(parser: Parser, inputs: number, seed: string): Promis
     const outcome = await outcomeOf(parser, bytes);
     result.slowestMs = Math.max(result.slowestMs, performance.now() - startedAt);
     if (outcome === true) result.accepted += 1;
-    if (typeof outcome === 'string' && result.faults.length < MOST_FAULTS) {
+    if (typeof outcome === 'string' && result.faults.length < MAX_FAULTS) {
       result.faults.push(`${outcome} for ${bytes.toString('hex')}`);
     }
     if (index === Math.floor(inputs / 10)) heapBefore = heapUsed();

@@ -3,7 +3,7 @@ import type { Random } from '../../../src/lab/devices/random.js';
 /** Octets that mean something in ASN.1, property lists, MIME or base64. */
 const INTERESTING = [0x00, 0x01, 0x02, 0x05, 0x06, 0x0a, 0x0d, 0x20, 0x24, 0x2d, 0x30, 0x31, 0x3c];
 const HIGH = [0x3d, 0x7f, 0x80, 0x81, 0x82, 0x84, 0xa0, 0xa3, 0xfe, 0xff];
-const LONGEST_PIECE = 64;
+const MAX_PIECE_LENGTH = 64;
 
 type Change = (bytes: Buffer, random: Random) => Buffer;
 
@@ -55,7 +55,7 @@ const nest: Change = (bytes, random) => {
 };
 
 const append: Change = (bytes, random) =>
-  Buffer.concat([bytes, bytes.subarray(0, random.integer(1, LONGEST_PIECE))]);
+  Buffer.concat([bytes, bytes.subarray(0, random.integer(1, MAX_PIECE_LENGTH))]);
 
 const CHANGES = [
   flipBit,
@@ -93,5 +93,5 @@ function replaced(bytes: Buffer, at: number, octet: number): Buffer {
 
 function piece(bytes: Buffer, random: Random): { start: number; end: number } {
   const start = place(bytes, random);
-  return { start, end: Math.min(bytes.length, start + random.integer(1, LONGEST_PIECE)) };
+  return { start, end: Math.min(bytes.length, start + random.integer(1, MAX_PIECE_LENGTH)) };
 }

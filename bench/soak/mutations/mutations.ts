@@ -5,7 +5,7 @@ import { parsers } from './parsers.js';
 /** Far above what any takes. */
 const HANGS_MS = 2_000;
 /** What the heap may swing without a leak; a leak of 1 KB for each input would be 100. */
-const MOST_GROWTH_MB = 40;
+const MAX_GROWTH_MB = 40;
 
 /** Feeds each parser of untrusted bytes mutated inputs: no crash, no hang, no leak. */
 export async function mutations(inputs: number, seed: string): Promise<ScenarioResult[]> {
@@ -26,6 +26,6 @@ function brokenOf({ faults, slowestMs, heapGrowthMb }: Feeding): string[] {
   return [
     ...faults,
     ...(slowestMs > HANGS_MS ? [`one input took ${Math.round(slowestMs)} ms`] : []),
-    ...(heapGrowthMb > MOST_GROWTH_MB ? [`the heap grew by ${Math.round(heapGrowthMb)} MB`] : []),
+    ...(heapGrowthMb > MAX_GROWTH_MB ? [`the heap grew by ${Math.round(heapGrowthMb)} MB`] : []),
   ];
 }

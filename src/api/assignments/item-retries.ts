@@ -17,7 +17,7 @@ export interface ItemRetryDeps {
 const TYPE = 'device_items';
 const PAGE = 1_000;
 /** Maximum items per request, so that its transaction takes seconds. */
-const MOST_RETRIED = 100_000;
+const MAX_RETRIED = 100_000;
 
 const RETRIES = {
   type: 'item_retries',
@@ -26,7 +26,7 @@ const RETRIES = {
     retried: z.int().min(0).describe('How many items are tried again.'),
     has_more: z
       .boolean()
-      .describe(`Whether more match: one request retries ${MOST_RETRIED} at most. Repeat it.`),
+      .describe(`Whether more match: one request retries ${MAX_RETRIED} at most. Repeat it.`),
   }),
 };
 
@@ -74,7 +74,7 @@ export function itemRetryRoutes({ api }: ItemRetryDeps): ApiRoute[] {
     audit: { action: `${TYPE}.retry_all`, targetType: TYPE },
     run: async (trx, { body, context }) => {
       const retried = await retryMatching(api, trx, filterOf(api, body.filter, context));
-      const attributes = { retried, has_more: retried >= MOST_RETRIED };
+      const attributes = { retried, has_more: retried >= MAX_RETRIED };
       return { attributes, details: { retried, filter: body.filter } };
     },
   });
@@ -130,7 +130,7 @@ async function retryMatching(
       )
     ).length;
     last = rows.at(-1)?.id ?? last;
-    if (rows.length < PAGE || retried >= MOST_RETRIED) return retried;
+    if (rows.length < PAGE || retried >= MAX_RETRIED) return retried;
   }
 }
 

@@ -10,9 +10,9 @@ import { devices } from '../../resources/devices/devices.js';
 import { tags } from '../../resources/devices/tags.js';
 import { bodyId } from '../request-parts.js';
 
-const MOST_DEVICES = 10_000;
-const MOST_NAMED = 1_000;
-const MOST_RULES = 50;
+const MAX_DEVICES = 10_000;
+const MAX_NAMED = 1_000;
+const MAX_RULES = 50;
 
 function linkage<Type extends string>(type: Type, most: number) {
   return z
@@ -29,15 +29,15 @@ export const TARGET_MEMBERS = {
         'must be an array of rules, such as [{"name": "platform", "op": "eq", "val": "iOS"}]; several must all hold',
     })
     .min(1, { error: 'has no rule: leave it out, or name one' })
-    .max(MOST_RULES, { error: `has more than ${MOST_RULES} rules` })
+    .max(MAX_RULES, { error: `has more than ${MAX_RULES} rules` })
     .optional()
     .describe(
       'As in `GET /devices?filter=…`. With named devices, tags or groups it narrows them; alone it is for all ' +
         'devices that match.',
     ),
-  devices: linkage('devices', MOST_DEVICES).describe(`At most ${MOST_DEVICES}.`),
-  tags: linkage('tags', MOST_NAMED).describe('Every device that has one of them.'),
-  device_groups: linkage('device_groups', MOST_NAMED).describe('Every device of one of them.'),
+  devices: linkage('devices', MAX_DEVICES).describe(`At most ${MAX_DEVICES}.`),
+  tags: linkage('tags', MAX_NAMED).describe('Every device that has one of them.'),
+  device_groups: linkage('device_groups', MAX_NAMED).describe('Every device of one of them.'),
 };
 
 /** The relationships among them. */

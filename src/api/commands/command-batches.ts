@@ -18,7 +18,7 @@ export interface CommandBatchDeps {
 
 const TYPE = 'command_batches';
 /** A week, in seconds. */
-const LONGEST_SPREAD = 7 * 24 * 60 * 60;
+const MAX_SPREAD_SECONDS = 7 * 24 * 60 * 60;
 const INT4 = 2 ** 31;
 
 const time = z.iso
@@ -46,7 +46,7 @@ const ORDER = {
   spread: z
     .int()
     .min(0)
-    .max(LONGEST_SPREAD)
+    .max(MAX_SPREAD_SECONDS)
     .optional()
     .describe('Seconds over which commands and pushes are spread evenly; 0 by default.'),
 };

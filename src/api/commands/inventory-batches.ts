@@ -83,7 +83,8 @@ async function previewOfAll(trx: Transaction, batches: CommandBatches, orders: B
     previews.push({ request_type: order.input.requestType, ...preview });
   }
   const numbers = previews.flatMap(({ confirm }) => confirm ?? []);
-  return { batches: previews, ...(numbers.length > 0 && { confirm: Math.max(...numbers) }) };
+  const confirm = numbers.length > 0 ? Math.max(...numbers) : undefined;
+  return { batches: previews, confirm };
 }
 
 /** Counts the devices first: a batch without any is not stored. */

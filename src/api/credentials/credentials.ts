@@ -107,7 +107,7 @@ const CREDENTIALS = {
 const SILENT_MS = 30_000;
 
 /** Maximum of paused profiles that the warnings name. */
-const MOST_PAUSED = 10;
+const MAX_PAUSED = 10;
 
 /** Sync intervals without a successful sync that cause a warning. */
 const MISSED_SYNCS = 3;
@@ -176,8 +176,8 @@ async function readFacts(deps: CredentialRouteDeps): Promise<CredentialFacts> {
     blockedTopics(db),
     countEndingIdentities(db.knex, ending),
     readReconcilerState(db.knex),
-    pausedProfiles(db.knex, MOST_PAUSED),
-    haltedRollouts(db.knex, MOST_PAUSED),
+    pausedProfiles(db.knex, MAX_PAUSED),
+    haltedRollouts(db.knex, MAX_PAUSED),
     readBackupState(db, config),
     listFailingAccounts(db.knex, { isLabOn, staleAfter }),
     listDuplicateAccounts(db.knex, { isLabOn }),

@@ -10,7 +10,7 @@ export interface DepDeviceRouteDeps {
 }
 
 const TYPE = 'dep_devices';
-const MOST_SERIALS = 1_000;
+const MAX_SERIALS = 1_000;
 
 /** What an admin has Apple do with DEP devices. */
 export function depDeviceRoutes(deps: DepDeviceRouteDeps): ApiRoute[] {
@@ -18,7 +18,7 @@ export function depDeviceRoutes(deps: DepDeviceRouteDeps): ApiRoute[] {
 }
 
 const DISOWN = z.strictObject({
-  serial_numbers: z.array(z.string().trim().min(1).max(64)).min(1).max(MOST_SERIALS),
+  serial_numbers: z.array(z.string().trim().min(1).max(64)).min(1).max(MAX_SERIALS),
   confirm: z
     .string()
     .max(200)

@@ -10,7 +10,13 @@ import { sendAnswer } from '../../jsonapi/documents/send.js';
 import type { Answer, ApiContext } from '../../jsonapi/handler.js';
 import { resourcesDocument } from '../../jsonapi/operations/item.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
-import { type ApiContent, type ApiOperation, itemSchema, jsonApiContent } from '../api-route.js';
+import {
+  type ApiOperation,
+  fileBodies,
+  fileForm,
+  itemSchema,
+  jsonApiContent,
+} from '../api-route.js';
 import { auditRefusals } from '../audit-refusals.js';
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
@@ -47,15 +53,6 @@ function looksLikeTokenFile(body: Buffer): boolean {
   return /^(?:[\w-]+[ \t]*:[ \t]|-----BEGIN |M[A-Za-z0-9+/]{40})/.test(start);
 }
 
-function forms(): ApiContent[] {
-  const file = { type: 'string', format: 'binary' };
-  const form = { type: 'object', properties: { file }, required: ['file'] };
-  return [
-    { mediaType: 'multipart/form-data', schema: form },
-    ...TYPES.map((mediaType) => ({ mediaType, schema: file })),
-  ];
-}
-
 /** Stores a server token of Apple's portal: 201 with a new account, 200 with the one it renews. */
 export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
   const content = [jsonApiContent(itemSchema(TYPE))];
@@ -88,7 +85,7 @@ export function tokenUploadOperation(deps: TokenUploadDeps): ApiOperation {
         schema: { type: 'boolean', default: false },
       },
     ],
-    requestBody: { required: true, content: forms() },
+    requestBody: { required: true, content: [fileForm('file'), ...fileBodies(TYPES)] },
     answers: [
       { status: 200, description: 'The account, whose token is renewed.', content },
       { status: 201, description: 'The new account.', content },

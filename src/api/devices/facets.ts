@@ -47,13 +47,13 @@ const FACETS = [
   'is_mdm_lost_mode_enabled',
   'awaiting_configuration',
 ] as const;
-const MOST_NAMES = 8;
-const MOST_VALUES = 50;
+const MAX_NAMES = 8;
+const MAX_VALUES = 50;
 
 /** A count is used again for so long, and for longer where it took longer than a twentieth of that. */
 const KEPT_MS = 5_000;
 const KEPT_PER_DURATION = 20;
-const MOST_KEPT = 200;
+const MAX_KEPT = 200;
 
 const META = {
   meta: z.strictObject({
@@ -68,7 +68,7 @@ const META = {
           }),
         ),
       )
-      .describe(`For each attribute its ${MOST_VALUES} most frequent values.`),
+      .describe(`For each attribute its ${MAX_VALUES} most frequent values.`),
     other: z
       .record(z.string(), z.int())
       .describe('For each attribute the devices with other values.'),
@@ -79,12 +79,12 @@ const META = {
 const BY: ApiParameter = {
   name: 'by',
   in: 'query',
-  description: `The attributes, with commas; at most ${MOST_NAMES}.`,
+  description: `The attributes, with commas; at most ${MAX_NAMES}.`,
   schema: {
     type: 'array',
     items: { type: 'string', enum: [...FACETS] },
     minItems: 1,
-    maxItems: MOST_NAMES,
+    maxItems: MAX_NAMES,
     default: ['platform'],
   },
 };
@@ -96,7 +96,7 @@ interface Counted {
 
 /** How many devices have which value, for charts and filters. */
 export function facetRoutes({ api }: FacetRouteDeps): ApiRoute[] {
-  const kept = new LRUCache<string, Counted>({ max: MOST_KEPT });
+  const kept = new LRUCache<string, Counted>({ max: MAX_KEPT });
   const GET: ApiOperation = {
     operationId: 'countDeviceFacets',
     tag: 'devices',
@@ -142,7 +142,7 @@ async function countedFor(
   if (known !== undefined) return known;
   const started = performance.now();
   const caller = { account: `${actor.role}:${actor.name}` };
-  const asked = { shape: devices, filter, names, most: MOST_VALUES, caller };
+  const asked = { shape: devices, filter, names, most: MAX_VALUES, caller };
   const facets = await store.countFacets(asked).catch((error: unknown) => {
     throw withAdvice(error, { filter, sort: [], page: { number: 1, size: 1 }, exactTotal: false });
   });
@@ -159,8 +159,8 @@ function namesIn(value: string): string[] {
     const message = `devices are not counted by "${unknown}"; known: ${FACETS.join(', ')}`;
     throw invalidParameter('by', message);
   }
-  if (names.length <= MOST_NAMES) return names;
-  throw invalidParameter('by', `by takes at most ${MOST_NAMES} attributes`);
+  if (names.length <= MAX_NAMES) return names;
+  throw invalidParameter('by', `by takes at most ${MAX_NAMES} attributes`);
 }
 
 function metaOf({ facets, at }: Counted): Record<string, unknown> {

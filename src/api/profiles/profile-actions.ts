@@ -24,13 +24,13 @@ export interface ProfileActionDeps {
 }
 
 const TYPE = 'profiles';
-const MOST_DEVICES = 1_000;
+const MAX_DEVICES = 1_000;
 
 const BODY = z.strictObject({
   device_ids: z
     .array(bodyId)
     .min(1)
-    .max(MOST_DEVICES)
+    .max(MAX_DEVICES)
     .refine((ids) => new Set(ids).size === ids.length, 'must name each device once')
     .optional()
     .describe('The ids of single devices; alone. Other targets make a command batch.'),

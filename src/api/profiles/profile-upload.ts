@@ -20,7 +20,13 @@ import { invalidParameter } from '../../jsonapi/query/parameters.js';
 import { performWrite, readIdempotency } from '../../jsonapi/requests/idempotency.js';
 import type { CheckedProfile } from '../../profiles/check-file.js';
 import type { ImportedProfile, ProfileImport } from '../../profiles/profile-import.js';
-import { type ApiOperation, type ApiParameter, itemSchema, jsonApiContent } from '../api-route.js';
+import {
+  type ApiOperation,
+  type ApiParameter,
+  fileForm,
+  itemSchema,
+  jsonApiContent,
+} from '../api-route.js';
 import { booleanParameter, refuseOthers } from '../request-parts.js';
 
 export interface ProfileUploadDeps {
@@ -34,8 +40,6 @@ const MAX_BYTES = 5 * 1024 * 1024;
 // Not an `action`: it reads a form, and answers 200 or 201.
 /** Stores a profile: 201 with a new version, 200 when its bytes are already the current version. */
 export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
-  const file = { type: 'string', format: 'binary' };
-  const schema = { type: 'object', properties: { file }, required: ['file'] };
   const content = [jsonApiContent(itemSchema('profiles'))];
   return {
     operationId: 'uploadProfile',
@@ -49,7 +53,7 @@ export function uploadOperation(deps: ProfileUploadDeps): ApiOperation {
     tag: 'profiles',
     role: 'operator',
     parameters: [strictParameter, activateParameter, confirmDescription],
-    requestBody: { required: true, content: [{ mediaType: 'multipart/form-data', schema }] },
+    requestBody: { required: true, content: [fileForm('file')] },
     answers: [
       { status: 200, description: 'The same file is the current version already.', content },
       { status: 201, description: 'The profile, with the ids of its payloads.', content },

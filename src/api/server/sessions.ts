@@ -27,7 +27,7 @@ export interface SessionRouteDeps {
 }
 
 const TYPE = 'sessions';
-const LONGEST_AGENT = 300;
+const MAX_AGENT_LENGTH = 300;
 
 const SECRET = z.string().min(1).max(1_000).optional();
 
@@ -147,7 +147,7 @@ function pathOf({ basePath }: ApiContext, { id }: OpenedSession): string {
 
 function browserOf(req: Request, res: Response, { sessionCookie }: SessionRouteDeps) {
   return {
-    userAgent: req.get('user-agent')?.slice(0, LONGEST_AGENT) ?? null,
+    userAgent: req.get('user-agent')?.slice(0, MAX_AGENT_LENGTH) ?? null,
     ipAddress: sourceAddressOf(res),
     former: sessionCookie.read(req),
   };

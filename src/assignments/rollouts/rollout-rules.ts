@@ -30,14 +30,14 @@ function reachedLimit(
   return undefined;
 }
 
-const LONGEST_ERROR = 300;
+const MAX_ERROR_LENGTH = 300;
 
 function haltReason({ version, stage }: Rollout, result: RolloutResult, limit: string): string {
   const { failed, attempted, commonest_error: error } = result;
   const numbers =
     `version ${version} failed on ${failed} of ${attempted} devices that answered, ` +
     `in stage ${stage}; the limit is ${limit}`;
-  return error === null ? numbers : `${numbers}. Most often: ${error.slice(0, LONGEST_ERROR)}`;
+  return error === null ? numbers : `${numbers}. Most often: ${error.slice(0, MAX_ERROR_LENGTH)}`;
 }
 
 /** Why the stage is not over; null when only its time is not; undefined when it is over. */

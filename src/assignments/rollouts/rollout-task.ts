@@ -84,7 +84,7 @@ async function audit(trx: Transaction, { id, stage }: Rollout, decision: Decisio
     targetId: id,
     outcome: 'success',
     changes,
-    ...('reason' in decision && { details: { reason: decision.reason } }),
+    details: 'reason' in decision ? { reason: decision.reason } : undefined,
   });
 }
 

@@ -16,7 +16,7 @@ import type { Task } from '../../jobs/task.js';
 import type { Logger } from '../../logger.js';
 import { removePartials } from '../backup-file.js';
 import type { BackupProgress } from '../backup-stream.js';
-import { type BackupSettings, MAKE_BACKUP, MOST_ATTEMPTS } from './backups.js';
+import { type BackupSettings, MAKE_BACKUP, MAX_ATTEMPTS } from './backups.js';
 import { deleteOldBackups } from './kept-backups.js';
 
 /** Writes a backup of the server's database into a file; apart from what answers requests. */
@@ -40,7 +40,7 @@ export function createBackupTask(deps: BackupTaskDeps): Task<z.infer<typeof PAYL
   const { db, logger } = deps;
   return {
     name: MAKE_BACKUP,
-    maxAttempts: MOST_ATTEMPTS,
+    maxAttempts: MAX_ATTEMPTS,
     parse: (payload) => PAYLOAD.parse(payload),
     run: async ({ id }, { signal }) => {
       const backup = await startBackup(db, id);

@@ -10,7 +10,7 @@ export const MAKE_BACKUP = 'backups.make';
 /** Prefix of the job keys; the id of the backup follows. */
 export const JOB_KEY = 'backup:';
 /** Attempts of a backup whose process ended; a backup that fails is not repeated at once. */
-export const MOST_ATTEMPTS = 3;
+export const MAX_ATTEMPTS = 3;
 
 export type BackupSettings = Pick<
   Config,
@@ -46,7 +46,7 @@ export class Backups {
     });
     if (backup === undefined) throw new AppError('conflict', 409, 'a backup is under way already');
     const { id } = backup;
-    const task = { name: MAKE_BACKUP, maxAttempts: MOST_ATTEMPTS };
+    const task = { name: MAKE_BACKUP, maxAttempts: MAX_ATTEMPTS };
     await this.jobs.add(trx, task, { id }, { key: `${JOB_KEY}${id}` });
     return backup;
   }

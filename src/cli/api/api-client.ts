@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { request as httpsRequest, type RequestOptions } from 'node:https';
 import { join } from 'node:path';
 import { rootCertificates } from 'node:tls';
 import type { Config } from '../../config/config.js';
 import { AppError } from '../../errors.js';
+import { omitAbsent } from '../../protocol/omit-absent.js';
 
 export interface ApiCall {
   method: string;
@@ -32,14 +33,14 @@ export function callApi(call: ApiCall): Promise<ApiReply> {
   const options: RequestOptions = {
     method,
     timeout: TIMEOUT_MS,
-    headers: {
+    headers: omitAbsent({
       Accept: 'application/vnd.api+json, */*;q=0.5',
-      ...(body ? { 'Content-Type': 'application/vnd.api+json' } : {}),
+      'Content-Type': body && 'application/vnd.api+json',
       ...headers,
       Authorization: `Bearer ${token}`,
-      ...(body ? { 'Content-Length': String(body.length) } : {}),
-    },
-    ...(isSecure && ca !== undefined ? { ca: [...rootCertificates, ca] } : {}),
+      'Content-Length': body?.length,
+    }),
+    ca: isSecure && ca !== undefined ? [...rootCertificates, ca] : undefined,
   };
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => reject(explain(error, url));

@@ -18,9 +18,9 @@ export interface TableOptions {
 
 type Row = Record<string, unknown>;
 
-const LONGEST_CELL = 40;
+const MAX_CELL_LENGTH = 40;
 const GAP = 2;
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** undefined for an answer without resources. */
 export function toDocument(value: unknown): ApiDocument | undefined {
@@ -59,8 +59,8 @@ async function toRows({ data, included }: ApiDocument): Promise<Row[]> {
 function checkColumns(names: string[], columns: readonly string[] = []): void {
   const unknown = columns.find((column) => !names.includes(column.split('.')[0] ?? ''));
   if (unknown === undefined) return;
-  const some = byLikeness(names, unknown).slice(0, MOST_NAMED).join(', ');
-  const hint = `there are ${some}${names.length > MOST_NAMED ? ' and others' : ''}`;
+  const some = byLikeness(names, unknown).slice(0, MAX_NAMED).join(', ');
+  const hint = `there are ${some}${names.length > MAX_NAMED ? ' and others' : ''}`;
   const remedy = 'without --columns those that fit are shown, without --table all';
   throw new UsageError(`there is no column ${JSON.stringify(unknown)}: ${hint}; ${remedy}`);
 }
@@ -121,7 +121,7 @@ function isPlain(value: unknown): boolean {
 
 function cell(row: Row, column: string): string {
   const whole = text(at(row, column));
-  return whole.length > LONGEST_CELL ? `${whole.slice(0, LONGEST_CELL - 1)}…` : whole;
+  return whole.length > MAX_CELL_LENGTH ? `${whole.slice(0, MAX_CELL_LENGTH - 1)}…` : whole;
 }
 
 /** Follows a path into included resources; a list of them gives a list of values. */

@@ -35,7 +35,8 @@ export async function withDoctor<T>(
     const tls = db && (await readTlsCertificates(config, db));
     const isLabOn = config.lab || (db !== undefined && (await isLabInUse(db)));
     const servesTls = tls?.servesTls ?? config.tls !== undefined;
-    const shown = { ...(servesTls ? withHttps(config) : config), lab: isLabOn };
+    const reached = servesTls ? withHttps(config) : config;
+    const shown = { ...reached, lab: isLabOn };
     const problems = fileProblems(config);
     const doctor = new Doctor({
       config: shown,

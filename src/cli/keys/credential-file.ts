@@ -15,7 +15,7 @@ import { AppError } from '../../errors.js';
 import { readCertificateText } from '../../pki/certificates/certificate-text.js';
 import type { PasswordPrompt } from '../password.js';
 
-const LARGEST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 interface Contents {
   certificates: ParsedCertificate[];
@@ -59,7 +59,7 @@ async function readContents(file: string, password: PasswordPrompt): Promise<Con
     throw new AppError('bad_request', 400, `${file} cannot be read (${cause.message})`, { cause });
   });
   try {
-    if (bytes.length > LARGEST_BYTES) throw new AppError('bad_request', 400, 'it is too large');
+    if (bytes.length > MAX_BYTES) throw new AppError('bad_request', 400, 'it is too large');
     if (isPem(bytes)) return await readPem(bytes.toString('latin1'), file, password);
     return await readDerFile(bytes, file, password);
   } catch (error) {

@@ -19,7 +19,7 @@ export interface LabGuide {
   portalUrl?: string | undefined;
 }
 
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 function quoted(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
@@ -27,7 +27,7 @@ function quoted(path: string): string {
 
 function deviceLines(devices: readonly LabDevice[]): string[] {
   const rows = devices
-    .slice(0, MOST_SHOWN)
+    .slice(0, MAX_SHOWN)
     .map(({ id, platform, serialNumber, name }) => [String(id), platform, serialNumber, name]);
   const more = devices.length - rows.length;
   const heading = ['ID', 'PLATFORM', 'SERIAL NUMBER', 'NAME'];

@@ -27,7 +27,7 @@ export interface LabIo {
 
 const CONCURRENCY = 8;
 /** The largest page of the API. */
-const MOST_LISTED = 1000;
+const MAX_LISTED = 1000;
 
 /** Serves with the lab on and enrolls a few simulated devices. */
 export async function lab(options: LabOptions, io: LabIo): Promise<void> {
@@ -97,7 +97,7 @@ class LabSession {
   /** The devices of this run as the API shows them, in the order of enrollment. */
   private async readDevices(): Promise<LabDevice[]> {
     const { config, ca } = this.io;
-    const size = Math.min(this.options.devices, MOST_LISTED);
+    const size = Math.min(this.options.devices, MAX_LISTED);
     const fields = 'fields[devices]=serial_number,platform,device_name';
     const { status, body } = await callApi({
       method: 'GET',

@@ -8,7 +8,7 @@ import { describeProgress, describeSummary } from '../../lab/fleet/summary.js';
 import { type LabCourier, openLabCourier } from '../../lab/wire/lab-description.js';
 import { isPlistDict } from '../../protocol/plist/plist.js';
 import { httpUrl, probability, seconds, UsageError, wholeNumber } from '../options.js';
-import { chooseWay, WAYS, type WayOptions } from './simulate-way.js';
+import { chooseWay, WAYS, type WayOptions } from './choose-enrollment-way.js';
 
 /** What `muster simulate` takes on its command line. */
 export interface SimulateOptions extends WayOptions {
@@ -87,7 +87,8 @@ async function toFleetOptions(
 /** Prints which keys a device got; secrets by their length. */
 function returnToServicePrinter(out: SimulateIo['out']): FleetOptions['onReturnToService'] {
   return ({ identity }, { ReturnToService, ...rest }) => {
-    const keys = { ...(isPlistDict(ReturnToService) ? ReturnToService : {}), ...rest };
+    const inner = isPlistDict(ReturnToService) ? ReturnToService : undefined;
+    const keys = { ...inner, ...rest };
     const shown = Object.entries(keys).map(([name, value]) =>
       Buffer.isBuffer(value) ? `${name} ${value.length} bytes` : `${name} ${String(value)}`,
     );

@@ -65,11 +65,11 @@ const WITHOUT_PREPOSITION = [
   'locks',
   'changes',
 ];
-const MOST_NAMES = 8;
+const MAX_NAMES = 8;
 
 function effectText({ kind, names, table, rows }: PlannedEffect): string {
   const what = names.length > 1 ? plural(kind) : kind;
-  const shown = names.slice(0, MOST_NAMES);
+  const shown = names.slice(0, MAX_NAMES);
   const more = names.length - shown.length;
   const list = [shown.join(', '), ...(more > 0 ? [`and ${more} more`] : [])].join(' ');
   const preposition = WITHOUT_PREPOSITION.includes(kind) ? '' : (PREPOSITIONS[kind] ?? 'of');

@@ -36,7 +36,7 @@ interface Made {
 }
 
 const TYPE = 'certificate_signing_requests';
-const LONGEST_COMMON_NAME = 64;
+const MAX_COMMON_NAME_LENGTH = 64;
 
 /** Makes a key and a request for a push certificate, signed for Apple's portal if a vendor certificate exists. */
 export async function pushCertRequest(
@@ -123,7 +123,7 @@ async function makeRequest(
 /** Only people read it: Apple does not copy it into the certificate. */
 function subjectOf(publicUrl: string): string {
   const { hostname } = new URL(publicUrl);
-  return `CN=${`MDM push ${hostname}`.slice(0, LONGEST_COMMON_NAME)}`;
+  return `CN=${`MDM push ${hostname}`.slice(0, MAX_COMMON_NAME_LENGTH)}`;
 }
 
 /** Runs before the commit, so that a request that cannot be written is not stored. */

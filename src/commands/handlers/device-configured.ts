@@ -1,7 +1,7 @@
 import { findSetupFaults } from '../../db/devices/device-setup-profiles.js';
 import { noteConfigured, updateSetup } from '../../db/devices/device-setup-repository.js';
 import { oneByOne, type ReportHandler } from '../reports/report-handler.js';
-import { reasonWithFaults } from '../setup-faults.js';
+import { reasonWithFaults } from '../setup-reasons.js';
 
 /** Records that the device left Setup Assistant, and warns of profiles that were not installed. */
 export const deviceConfigured: ReportHandler = {

@@ -9,7 +9,7 @@ const BUSY_SHARE = 0.15;
 /** While it is busy, reports get one part of the time and other work this many. */
 const OTHER_PARTS = 4;
 /** So that reports go on when the whole machine is busy. */
-const LONGEST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 100;
 
 /** Lets devices, and all other work of this process, come before reports that wait. */
 export class DevicePrecedence {
@@ -25,7 +25,7 @@ export class DevicePrecedence {
   async wait(workMs: number): Promise<void> {
     if (!this.#isBusy && performance.now() - this.#watchedAt < WATCH_AGAIN_MS) return;
     const before = performance.eventLoopUtilization();
-    const pause = this.#isBusy ? Math.min(workMs * OTHER_PARTS, LONGEST_PAUSE_MS) : 0;
+    const pause = this.#isBusy ? Math.min(workMs * OTHER_PARTS, MAX_PAUSE_MS) : 0;
     await sleep(Math.max(WATCH_MS, pause));
     this.#isBusy = performance.eventLoopUtilization(before).utilization > BUSY_SHARE;
     this.#watchedAt = performance.now();

@@ -44,11 +44,11 @@ export function listRows<Row extends InventoryRow>(
 }
 
 /** Ten times the applications of a Mac that has very many. */
-const MOST_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 export function assertRowCount(count: number, key: string): void {
-  if (count <= MOST_ROWS) return;
-  const message = `${key} has ${count} entries, and ${MOST_ROWS} at most are read`;
+  if (count <= MAX_ROWS) return;
+  const message = `${key} has ${count} entries, and ${MAX_ROWS} at most are read`;
   throw new AppError('invalid_message', 422, message);
 }
 

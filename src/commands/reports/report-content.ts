@@ -20,7 +20,7 @@ export interface ContentParts {
 const ROWS_IN_PART = 500;
 const CHARACTERS_IN_PART = 256 * 1024;
 /** Reports other than lists have some hundred values. */
-const MOST_VALUES = 20_000;
+const MAX_VALUES = 20_000;
 
 /** The content of a report. AppError 400 or 422 for faults of the report. */
 export function readContent(requestType: string, body: PlistDict): ReportContent {
@@ -31,7 +31,7 @@ export function readContent(requestType: string, body: PlistDict): ReportContent
 
 export function readContentParts(requestType: string, bytes: Buffer): ContentParts {
   const isList = handlerFor(requestType)?.readRows !== undefined;
-  const document = parsePlistDict(bytes, isList ? {} : { maxNodes: MOST_VALUES });
+  const document = parsePlistDict(bytes, isList ? {} : { maxNodes: MAX_VALUES });
   const { rows, body } = readContent(requestType, document);
   return { rows: rows && toParts(rows), body };
 }

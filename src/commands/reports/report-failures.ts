@@ -12,9 +12,9 @@ export function causeOf(error: unknown): FailureCause {
   return REFUSED.includes(error.status) ? 'report' : 'unknown';
 }
 
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 /** Maximum of skipped reports; above it, the oldest is tried again. */
-const MOST_REMEMBERED = 1_000;
+const MAX_REMEMBERED = 1_000;
 
 /** Counts how often reports failed for unknown reasons since the start of this process. */
 export class FailedTries {
@@ -33,7 +33,7 @@ export class FailedTries {
   /** Counts a failure. Returns true if it was the last try: the report is skipped from now on. */
   count(id: number): boolean {
     const tries = (this.#tries.get(id) ?? 0) + 1;
-    if (tries < MOST_TRIES) {
+    if (tries < MAX_TRIES) {
       this.#tries.set(id, tries);
       return false;
     }
@@ -49,6 +49,6 @@ export class FailedTries {
   #skip(id: number): void {
     this.#skipped.add(id);
     const [oldest] = this.#skipped;
-    if (this.#skipped.size > MOST_REMEMBERED && oldest !== undefined) this.#skipped.delete(oldest);
+    if (this.#skipped.size > MAX_REMEMBERED && oldest !== undefined) this.#skipped.delete(oldest);
   }
 }

@@ -18,7 +18,7 @@ export interface ReportSweepOptions {
 const SWEEP_MS = 10_000;
 const PAGE = 500;
 /** Further reports stay in the database only, until a sweep finds them. */
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 /** Finds stored reports that no process handles, as after a crash, an outage or a large backlog. */
 export class ReportSweep {
@@ -52,7 +52,7 @@ export class ReportSweep {
 
   /** Whether a new report may be handled now; otherwise a sweep finds it, behind those of its device. */
   admits({ deviceId }: WaitingReport): boolean {
-    const isFull = this.#options.waiting.size >= MOST_WAITING;
+    const isFull = this.#options.waiting.size >= MAX_WAITING;
     if (isFull) this.#isBehind = true;
     if (!isFull && !this.#held.has(deviceId)) return true;
     this.#held.set(deviceId, this.#number);
@@ -67,7 +67,7 @@ export class ReportSweep {
 
   /** Begins a sweep if reports were left in the database and there is room for them again. */
   continueIfBehind(): void {
-    const hasRoom = this.#options.waiting.size < MOST_WAITING / 2;
+    const hasRoom = this.#options.waiting.size < MAX_WAITING / 2;
     if (this.#isBehind && hasRoom && this.#timer !== null) this.#begin();
   }
 
@@ -92,7 +92,7 @@ export class ReportSweep {
   async #addPages(): Promise<boolean> {
     const { db, waiting, failedTries, onFound } = this.#options;
     for (let after = 0; ; ) {
-      if (waiting.size >= MOST_WAITING) return false;
+      if (waiting.size >= MAX_WAITING) return false;
       const except = failedTries.skipped;
       const found = await unhandledReports(db.knex, { limit: PAGE, after, except });
       // Another process sweeps the same reports: in another order of devices they seldom meet.

@@ -16,7 +16,7 @@ const HASH_BYTES = 32;
 const MAX_PASSWORD_BYTES = 1024;
 /** Checks at once: each takes a thread of the few that files and signatures need too. */
 const AT_ONCE = 2;
-const MOST_WAITING = 50;
+const MAX_WAITING = 50;
 
 // PHC string format, as other programs write scrypt: $scrypt$ln=15,r=8,p=3$<salt>$<hash>
 const FORMAT =
@@ -61,7 +61,7 @@ export async function verifyPassword(
 
 async function inTurn<T>(work: () => Promise<T>): Promise<T> {
   if (running >= AT_ONCE) {
-    if (waiting.length >= MOST_WAITING) {
+    if (waiting.length >= MAX_WAITING) {
       throw new AppError('unavailable', 503, 'too many passwords are being checked');
     }
     await new Promise<void>((resolve) => waiting.push(resolve));

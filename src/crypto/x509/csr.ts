@@ -74,9 +74,9 @@ export interface BuildCsrOptions {
   privateKey: KeyObject;
   challengePassword?: string | undefined;
   subjectAltName?: readonly GeneralName[] | undefined;
-  keyUsage?: readonly KeyUsage[];
+  keyUsage?: readonly KeyUsage[] | undefined;
   /** Dotted object identifiers. */
-  extendedKeyUsage?: readonly string[];
+  extendedKeyUsage?: readonly string[] | undefined;
 }
 
 /** Builds a certification request signed with SHA-256. Returns DER. */

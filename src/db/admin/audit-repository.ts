@@ -1,9 +1,8 @@
-import type { Knex } from 'knex';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Sql } from '../connection/statement-runner.js';
+import type { Transaction } from '../connection/unit-of-work.js';
 
-/** The open transaction of the change that the line belongs to. */
-export type AuditTransaction = Knex.Transaction;
+export type { Transaction } from '../connection/unit-of-work.js';
 
 export interface AuditRow {
   actor: string;
@@ -29,7 +28,7 @@ const OF_CREATED = `${INTO}
 select ?, ?, ?, ?, ?, ?, ?, ?::bigint, ?, created.id::text from created`;
 
 /** Appends one line; `at` is the transaction's time. Rejects with the driver's error. */
-export async function insertAuditRow(trx: AuditTransaction, row: AuditRow): Promise<void> {
+export async function insertAuditRow(trx: Transaction, row: AuditRow): Promise<void> {
   await runPrepared(trx, { text: INSERT, bindings: [...valuesOf(row), row.target_id] });
 }
 

@@ -25,7 +25,7 @@ interface StoredSetting {
 export type LabSettingName = 'lab' | 'lab_device_ca';
 
 /** More serial numbers than a trial needs. */
-const MOST_SERIALS = 1000;
+const MAX_SERIALS = 1000;
 /** Advisory lock of the process that creates the lab's CA. */
 const LAB_LOCK = 0x6d75_6c61;
 
@@ -122,6 +122,6 @@ export async function listWaitingSerials(knex: Knex): Promise<string[]> {
     .where({ is_dep: true, is_enrolled: false })
     .whereNotNull('serial_number')
     .orderBy('id')
-    .limit(MOST_SERIALS)
+    .limit(MAX_SERIALS)
     .pluck<string[]>('serial_number');
 }

@@ -4,7 +4,7 @@ import { BRAKED, MASS_REMOVALS } from './mass-removal-sql.js';
 import { ITEM, WANTED } from './wanted-sql.js';
 
 /** A failed install or removal is repeated until it has failed so often. */
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /** What is stored and known of the same devices and items. */
 const CURRENT = `
@@ -94,14 +94,14 @@ case
   when action = 'install' then case
     when is_pending then 'wait'
     when command_status = 'Acknowledged' then 'installed'
-    when command_status is not null and attempts + 1 >= ${MOST_ATTEMPTS} then 'failed'
+    when command_status is not null and attempts + 1 >= ${MAX_ATTEMPTS} then 'failed'
     when command_status is not null then 'try_later'
     else 'try_again' end
   when state in ('installed', 'verified') then case
     when not is_listed then 'wait'
     when lower(seen_uuid) = lower(uuid) then 'verified'
     when state = 'verified' then 'repair'
-    when attempts + 1 >= ${MOST_ATTEMPTS} then 'not_listed'
+    when attempts + 1 >= ${MAX_ATTEMPTS} then 'not_listed'
     else 'try_later' end
   when state = 'failed' and reason_code <> 'not_removed' then 'wait'
   when state = 'pending' and next_attempt_at > now() then 'wait'
@@ -118,7 +118,7 @@ case
     when is_pending then 'wait'
     when command_status = 'Acknowledged' then 'forget'
     when is_listed and not is_seen then 'forget'
-    when command_status is not null and attempts + 1 >= ${MOST_ATTEMPTS} then 'not_removed'
+    when command_status is not null and attempts + 1 >= ${MAX_ATTEMPTS} then 'not_removed'
     when command_status is not null then 'remove_later'
     else 'remove' end
   when action = 'install' and is_pending and is_sent then 'remove_waits'
@@ -221,12 +221,12 @@ next as (
         || coalesce(': ' || command_reason, ''), 'the device did not list the profile')
         || '; tried again'
       when 'failed' then 'command ' || command_id || ' is ' || command_status
-        || coalesce(': ' || command_reason, '') || '; tried ${MOST_ATTEMPTS} times'
-      when 'not_listed' then 'acknowledged ${MOST_ATTEMPTS} times, but the device did not list it'
+        || coalesce(': ' || command_reason, '') || '; tried ${MAX_ATTEMPTS} times'
+      when 'not_listed' then 'acknowledged ${MAX_ATTEMPTS} times, but the device did not list it'
       when 'remove_later' then 'command ' || command_id || ' is ' || command_status
         || coalesce(': ' || command_reason, '') || '; tried again'
       when 'not_removed' then 'command ' || command_id || ' is ' || command_status
-        || coalesce(': ' || command_reason, '') || '; tried ${MOST_ATTEMPTS} times'
+        || coalesce(': ' || command_reason, '') || '; tried ${MAX_ATTEMPTS} times'
       when 'remove_waits' then 'removed once the device has answered the install under way'
       when 'repair' then case when is_seen then 'the device listed another version'
         else 'it was gone from the device' end || '; installed again'

@@ -138,9 +138,9 @@ export async function storeStep(trx: Transaction, id: number, step: RolloutStep)
     .where({ id })
     .update({
       ...columns,
-      ...(begins && { stage_started_at: trx.fn.now() }),
-      ...(counts_anew && { counted_from: trx.raw('clock_timestamp()') }),
-      ...(ends && { ended_at: trx.fn.now() }),
+      stage_started_at: begins ? trx.fn.now() : undefined,
+      counted_from: counts_anew ? trx.raw('clock_timestamp()') : undefined,
+      ended_at: ends ? trx.fn.now() : undefined,
     });
 }
 

@@ -8,7 +8,7 @@ import { toAppError } from './sqlstate.js';
 import type { Sql } from './statement-runner.js';
 import { SLICE_ROWS, type StatementRunner } from './statement-runner.js';
 
-const MOST_CONNECTIONS = 8;
+const MAX_CONNECTIONS = 8;
 const PER_ACCOUNT = 4;
 const RESERVED = 3;
 const STATEMENT_TIMEOUT_MS = 5_000;
@@ -48,15 +48,16 @@ export class ListConnections {
 
   constructor(options: ListConnectionOptions) {
     const { client, poolSize, keepsSession, timeoutMs = STATEMENT_TIMEOUT_MS } = options;
-    const max = Math.min(MOST_CONNECTIONS, poolSize);
+    const max = Math.min(MAX_CONNECTIONS, poolSize);
     this.#options = options;
     this.#timeoutMs = timeoutMs;
     const reserved = Math.min(RESERVED, max - 1);
     const perAccount = Math.min(PER_ACCOUNT, max);
     this.#turns = new ListQueue({ connections: max, perAccount, reserved, waitMs: WAIT_MS });
+    const session = keepsSession ? this.#session() : undefined;
     this.pool = new pg.Pool({
       ...client,
-      ...(keepsSession && this.#session()),
+      ...session,
       max,
       onConnect: (connected) => (keepsSession ? this.#identify(connected) : undefined),
     });
@@ -111,9 +112,9 @@ export class ListConnections {
     settings: Record<string, number>,
     work: () => Promise<T>,
   ): Promise<T> {
-    const { keepsSession } = this.#options;
+    const ofPool = this.#options.keepsSession ? undefined : this.#settings();
     try {
-      await connection.begin({ ...(keepsSession ? {} : this.#settings()), ...settings });
+      await connection.begin({ ...ofPool, ...settings });
       const result = await work();
       await connection.end('commit');
       return result;

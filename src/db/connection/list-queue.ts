@@ -13,7 +13,7 @@ export interface TurnLimits {
 }
 
 /** Waiting statements of one account; each holds up a request. */
-const MOST_WAITING = 200;
+const MAX_WAITING = 200;
 const RETRY_AFTER_SECONDS = 5;
 
 interface Waiter {
@@ -51,7 +51,7 @@ export class ListQueue {
     if (this.#closedBy) return Promise.reject(this.#closedBy);
     if (this.#mayRun(account)) return Promise.resolve(this.#start(account));
     return new Promise((resolve, reject) => {
-      if (this.#waitingOf(account) >= MOST_WAITING) {
+      if (this.#waitingOf(account) >= MAX_WAITING) {
         reject(this.#refusal(account));
         return;
       }

@@ -7,9 +7,9 @@ import type { Sql } from './statement-runner.js';
 /** A text is prepared from this use on: many texts with filters and fieldsets are used only once. */
 const USES_BEFORE = 3;
 /** Texts whose uses are counted. */
-const MOST_TEXTS = 500;
+const MAX_TEXTS = 500;
 /** A statement over all columns of a device takes 0.25 MB of its backend. */
-const MOST_ON_CONNECTION = 100;
+const MAX_ON_CONNECTION = 100;
 
 interface KnownText {
   /** With PostgreSQL's placeholders. */
@@ -21,7 +21,7 @@ interface KnownText {
 /** What the driver is given besides the values; without a name it is planned anew. */
 export type NamedText = Pick<KnownText, 'text'> & { name?: string };
 
-const texts = new LRUCache<string, KnownText>({ max: MOST_TEXTS });
+const texts = new LRUCache<string, KnownText>({ max: MAX_TEXTS });
 
 /** The names prepared on each connection, least recently used first. */
 const namesOn = new WeakMap<object, Set<string>>();
@@ -33,7 +33,7 @@ interface DriverConnection {
 
 /**
  * The text under the name by which this connection has it prepared, or prepares it now. Awaited before
- * each use of the connection, so that no more than MOST_ON_CONNECTION stay prepared on it.
+ * each use of the connection, so that no more than MAX_ON_CONNECTION stay prepared on it.
  */
 export async function namedText(client: pg.ClientBase, text: string): Promise<NamedText> {
   const known = knownText(text);
@@ -41,7 +41,7 @@ export async function namedText(client: pg.ClientBase, text: string): Promise<Na
   if (known.uses < USES_BEFORE) return { text: known.text };
   const names = namesOn.get(client) ?? new Set<string>();
   namesOn.set(client, names);
-  if (!names.delete(known.name) && names.size >= MOST_ON_CONNECTION) {
+  if (!names.delete(known.name) && names.size >= MAX_ON_CONNECTION) {
     await forgetOldest(client, names);
   }
   names.add(known.name);

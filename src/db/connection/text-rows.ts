@@ -20,7 +20,7 @@ interface TextRow {
 
 /** Row classes by their columns. */
 const classes = new Map<string, new (raw: Raw) => TextRow>();
-const MOST_CLASSES = 500;
+const MAX_CLASSES = 500;
 
 /**
  * Rows whose columns are parsed when they are read. A page of devices has 165 columns a row. Most of them
@@ -34,7 +34,7 @@ export function textRows<Row>(
   const known = classes.get(key);
   const Columns = known ?? rowClass(fields, getTypeParser);
   if (known === undefined) {
-    if (classes.size >= MOST_CLASSES) classes.clear();
+    if (classes.size >= MAX_CLASSES) classes.clear();
     classes.set(key, Columns);
   }
   return rows.map((raw) => new Columns(raw as Raw) as Row);

@@ -36,7 +36,7 @@ export async function runTransaction<T>(
   }
 }
 
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The outermost
@@ -51,7 +51,7 @@ export async function inTransaction<T>(
     try {
       return await runTransaction(db.knex, work);
     } catch (error) {
-      if (attempt === MOST_ATTEMPTS || !isConflictOfLocks(error)) throw toAppError(error);
+      if (attempt === MAX_ATTEMPTS || !isConflictOfLocks(error)) throw toAppError(error);
     }
   }
 }

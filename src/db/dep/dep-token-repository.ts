@@ -66,6 +66,7 @@ export async function updateToken(
   id: number,
   { isOtherServer, ...columns }: TokenColumns & { isOtherServer: boolean },
 ): Promise<void> {
+  const place = isOtherServer ? FROM_THE_START : undefined;
   await trx('dep_accounts')
     .where({ id })
     .update({
@@ -76,7 +77,7 @@ export async function updateToken(
       status_text: null,
       status_advice: null,
       status_at: trx.fn.now(),
-      ...(isOtherServer && FROM_THE_START),
+      ...place,
     });
 }
 

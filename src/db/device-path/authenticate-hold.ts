@@ -5,7 +5,7 @@
  */
 
 /** Attempts kept for each device. Those with the device's own UDID are removed last. */
-const MOST_HELD = 20;
+const MAX_HELD = 20;
 /** How long a held attempt can be approved. */
 const HELD_DAYS = 7;
 
@@ -69,7 +69,7 @@ used_approval as (
           where encode(o.fingerprint, 'hex') = h.fingerprint_sha256)
       order by lower(coalesce(h.udid, h.enrollment_id))
         is not distinct from lower(coalesce(d.udid, d.enrollment_id)) desc, h.last_attempt_at desc
-      offset ${MOST_HELD - 1}
+      offset ${MAX_HELD - 1}
     ) old
     where v.outcome = 'held')
 ), held_attempt as (

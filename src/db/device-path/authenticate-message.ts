@@ -1,7 +1,5 @@
 import { isDistinctiveSerial } from '../enroll/distinctive-serial.js';
 
-export type Platform = 'iOS' | 'macOS' | 'tvOS' | 'visionOS' | 'watchOS';
-
 /** An Authenticate message and its certificate. A fact that is null leaves the stored one alone. */
 export interface AuthenticateFacts {
   fingerprint: Buffer;
@@ -15,7 +13,7 @@ export interface AuthenticateFacts {
   udid: string | null;
   enrollmentId: string | null;
   topic: string | null;
-  platform: Platform | null;
+  platform: string | null;
   serialNumber: string | null;
   deviceName: string | null;
   model: string | null;

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 
-const MOST_BYTES = 32 * 1024 * 1024;
+const MAX_BYTES = 32 * 1024 * 1024;
 /** Their hashes go with every statement. */
-const MOST_HASHES = 32;
+const MAX_HASHES = 32;
 
 /**
  * Shared payloads that were sent to devices lately, by their SHA-256. The database need not return the
@@ -10,8 +10,8 @@ const MOST_HASHES = 32;
  */
 export class KnownPayloads {
   readonly #bodies = new LRUCache<string, Payload>({
-    max: MOST_HASHES,
-    maxSize: MOST_BYTES,
+    max: MAX_HASHES,
+    maxSize: MAX_BYTES,
     sizeCalculation: ({ body }) => body.length,
   });
 

@@ -72,9 +72,9 @@ export interface UnknownReport {
 }
 
 /** Unknown reports stored for each device, so that a broken client cannot fill the disk. */
-const MOST_STORED = 20;
+const MAX_STORED = 20;
 
-// The delete does not see the row that this statement inserts, hence MOST_STORED - 1.
+// The delete does not see the row that this statement inserts, hence MAX_STORED - 1.
 const RECORD = {
   name: 'unknown_report',
   text: `
@@ -86,7 +86,7 @@ with known as (
   where device_id = $1 and user_key is not distinct from $2 and command_uuid = $3 and status = $5
 ), dropped as (
   delete from unknown_reports where not exists (select from known) and id in (
-    select id from unknown_reports where device_id = $1 order by id desc offset ${MOST_STORED - 1})
+    select id from unknown_reports where device_id = $1 order by id desc offset ${MAX_STORED - 1})
 )
 insert into unknown_reports (device_id, user_key, command_uuid, status, sealed_report)
 select $1, $2, $3, $5, $6 where not exists (select from known)`,

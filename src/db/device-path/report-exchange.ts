@@ -4,9 +4,6 @@ import type { PinState } from '../pki/identity-revocation.js';
 import { KnownPayloads, type PayloadSnapshot } from './known-payloads.js';
 import { EXCHANGE } from './report-exchange-sql.js';
 
-/** How a device answered a command; Idle carries no command. */
-export type ReportStatus = 'Idle' | 'Acknowledged' | 'Error' | 'CommandFormatError' | 'NotNow';
-
 /** One report to store, and the device or user that sent it. */
 export interface IncomingReport {
   /** SHA-256 of the identity certificate, 32 bytes. */
@@ -15,7 +12,8 @@ export interface IncomingReport {
   deviceKey: string;
   /** Set on the user channel: each user has a separate queue. */
   userKey?: string | undefined;
-  status: ReportStatus;
+  /** The Status of the message. */
+  status: string;
   /** Null for Idle, and for a CommandUUID that is not a UUID, which Muster never sends. */
   commandUuid: string | null;
   /** JSON text of the ErrorChain. */

@@ -28,13 +28,13 @@ export interface UserTokenUpdated {
 }
 
 /** Users stored for each device, so that a broken client cannot fill the disk. */
-export const MOST_USERS = 1_000;
+export const MAX_USERS = 1_000;
 
 /** After the user's other commands, but before those of the last priority. */
 const CONFIGURED_PRIORITY = LAST_PRIORITY + 1;
 
 /**
- * A new user beyond MOST_USERS replaces one that is not enrolled, or else the one last seen the longest
+ * A new user beyond MAX_USERS replaces one that is not enrolled, or else the one last seen the longest
  * ago. A user that could not be pushed before is pushed even if no command is visible, as in
  * token-update.ts. The device is locked, so that it does not check out meanwhile.
  */
@@ -50,7 +50,7 @@ with device as (
   delete from device_users where not exists (select from known) and id in (
     select id from device_users where device_id = (select id from device)
     order by is_enrolled desc, coalesce(last_seen, created_at) desc, id desc
-    offset ${MOST_USERS - 1})
+    offset ${MAX_USERS - 1})
   returning id
 ), saved as (
   insert into device_users as u (device_id, user_key, user_id, short_name, long_name,

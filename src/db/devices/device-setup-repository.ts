@@ -143,7 +143,7 @@ export async function updateSetup(
   const isOver = change.state !== undefined && change.state !== 'waiting';
   await trx('device_setups')
     .where({ id })
-    .update({ ...change, ...(isOver && { ended_at: trx.fn.now() }) });
+    .update({ ...change, ended_at: isOver ? trx.fn.now() : undefined });
 }
 
 /** Raises the priority of a command that is still pending. */

@@ -169,10 +169,12 @@ function withFormerFacts(
     const former = formerByKey.get(key) ?? [];
     const isManaged = scope.isManagedOnly || former.some(({ is_managed }) => is_managed === true);
     const [only, ...copies] = isPartial && reported.get(key)?.length === 1 ? former : [];
+    const known = only !== undefined && copies.length === 0 ? factsOf(only) : undefined;
+    const managed = isManaged ? { is_managed: true } : undefined;
     return {
-      ...(only !== undefined && copies.length === 0 && factsOf(only)),
+      ...known,
       ...row,
-      ...(isManaged && { is_managed: true }),
+      ...managed,
       device_id: deviceId,
     };
   });

@@ -5,7 +5,7 @@ import { runPrepared } from '../connection/prepared-statements.js';
 const LARGE_REPORT = 64 * 1024;
 const PIECE = 512 * 1024;
 /** Bytes of the reports in one batch; in memory they need ten times as much. */
-const MOST_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES = 2 * 1024 * 1024;
 
 export interface StoredReport {
   id: number;
@@ -16,7 +16,7 @@ export interface StoredReport {
   payload: Buffer | null;
   /** Null if longer than LARGE_REPORT: see readReportBytes. */
   result: Buffer | null;
-  /** Beyond MOST_BYTES of those before it: not read. */
+  /** Beyond MAX_BYTES of those before it: not read. */
   is_left: boolean;
 }
 
@@ -26,7 +26,7 @@ select id, device_id, uuid, request_type, is_left,
     then coalesce(payload, command_payload(payload_sha256)) end as payload,
   case when octet_length(result) <= ${LARGE_REPORT} and not is_left then result end as result
 from (
-  select *, octet_length(result) <= ${LARGE_REPORT} and ${MOST_BYTES} <
+  select *, octet_length(result) <= ${LARGE_REPORT} and ${MAX_BYTES} <
       sum(octet_length(result)) filter (where octet_length(result) <= ${LARGE_REPORT})
       over (order by id) as is_left
   from commands

@@ -12,7 +12,7 @@ export interface SharedPayload {
 }
 
 /** Each time a payload may just have been removed; more often than once is unlikely. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 const LOCK = `
 select sha256 from command_payloads where sha256 = any(?::bytea[]) order by sha256 for key share`;
@@ -36,7 +36,7 @@ export async function storeSharedPayloads(
     ]);
     for (const { sha256 } of rows) missing.delete(sha256.toString('hex'));
     if (missing.size === 0) return;
-    if (attempt > MOST_ATTEMPTS) throw new Error('shared payloads are removed again and again');
+    if (attempt > MAX_ATTEMPTS) throw new Error('shared payloads are removed again and again');
     const rest = wanted.filter(({ sha256 }) => missing.has(sha256.toString('hex')));
     await trx('command_payloads').insert(rest).onConflict('sha256').ignore();
   }

@@ -3,7 +3,7 @@ import { type FindingRule, interval } from './finding-rule.js';
 const PUSH_FACTS = `'last_push_at', s.last_push_at, 'last_push_result', s.last_push_result`;
 
 /** Refusals in a row from which on it is no accident. */
-const MOST_REFUSALS = 3;
+const MAX_REFUSALS = 3;
 
 /** Whether the server can wake the device, and whether the device answers at all. */
 export const REACH_RULES: FindingRule[] = [
@@ -32,7 +32,7 @@ export const REACH_RULES: FindingRule[] = [
   {
     code: 'push_failing',
     severity: 'attention',
-    where: `s.is_enrolled and s.push_state = 'ok' and s.failed_push_count >= ${MOST_REFUSALS}`,
+    where: `s.is_enrolled and s.push_state = 'ok' and s.failed_push_count >= ${MAX_REFUSALS}`,
     since: 'null',
     facts: `'failed_push_count', s.failed_push_count, ${PUSH_FACTS}`,
   },

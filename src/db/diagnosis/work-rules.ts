@@ -1,7 +1,7 @@
 import { type FindingRule, interval } from './finding-rule.js';
 
 /** As often as an item is tried. */
-const MOST_FAILURES = 3;
+const MAX_FAILURES = 3;
 
 /** The text of a device's error, as short as a sentence; one that expired has not even that. */
 const ERROR_TEXT = `left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
@@ -37,7 +37,7 @@ export const WORK_RULES: FindingRule[] = [
         select c.id, c.request_type, c.attempts, c.sent_at, c.priority, false as is_expired
         from commands c
         where c.device_id = s.id and c.is_pending and c.status = 'Sent'
-          and c.attempts >= ${MOST_FAILURES} and c.not_now_since is null
+          and c.attempts >= ${MAX_FAILURES} and c.not_now_since is null
         union all
         select c.id, c.request_type, c.attempts, c.sent_at, c.priority, true
         from commands c
@@ -65,11 +65,11 @@ export const WORK_RULES: FindingRule[] = [
         from commands c
         where c.device_id = s.id and c.failed_at is not null and c.device_item_id is null
           and c.failed_at > now() - ${FAILURES_COUNT_FOR} and c.failed_at >= s.enrolled_at
-        group by c.request_type having count(*) >= ${MOST_FAILURES}
+        group by c.request_type having count(*) >= ${MAX_FAILURES}
       ) f join commands c on c.id = f.ids[1]
       where not exists (
         select from commands a
-        where a.device_id = s.id and a.id > f.ids[${MOST_FAILURES}]
+        where a.device_id = s.id and a.id > f.ids[${MAX_FAILURES}]
           and a.request_type = f.request_type and a.status = 'Acknowledged')
       order by f.last_at desc limit 1) c`,
     where: 's.is_enrolled',

@@ -1,9 +1,7 @@
-import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { Column, FilterNode, NodeOf } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias, allOf, filterSql, versionKey } from '../store/filter-sql.js';
 import { quoted } from '../store/text-sql.js';
-
-type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 
 /** Keys of the versions that rules compare with, so that no execution computes them again. */
 export type VersionKeys = ReadonlyMap<string, string>;

@@ -1,9 +1,9 @@
-import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { FilterNode, NodeOf } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias } from '../store/filter-sql.js';
 import { quoted } from '../store/text-sql.js';
 
-type Age = Extract<FilterNode, { kind: 'age' }>;
+type Age = NodeOf<'age'>;
 
 /** Times beyond it are of wrong clocks. */
 const FARTHEST = `now() + interval '20 years'`;

@@ -94,7 +94,7 @@ export async function storePlace(
     .update({
       evaluated_to: last,
       evaluated_devices: trx.raw('evaluated_devices + ?', [count]),
-      ...(isDone && { evaluated_at: trx.fn.now() }),
+      evaluated_at: isDone ? trx.fn.now() : undefined,
     });
   return stored > 0;
 }

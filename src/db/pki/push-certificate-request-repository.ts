@@ -34,8 +34,8 @@ export interface OpenRequestRow {
 }
 
 /** Enough, since one of them signs. */
-const MOST_VENDORS = 20;
-const MOST_OPEN_REQUESTS = 5;
+const MAX_VENDORS = 20;
+const MAX_OPEN_REQUESTS = 5;
 
 /** Vendor certificates that are not revoked, the last added first, with their sealed keys. */
 export async function listVendorCertificates(knex: Knex): Promise<VendorCertificateRow[]> {
@@ -44,7 +44,7 @@ export async function listVendorCertificates(knex: Knex): Promise<VendorCertific
     .where({ 'c.purpose': 'mdm.vendor' })
     .whereNull('c.revoked_at')
     .orderBy('c.id', 'desc')
-    .limit(MOST_VENDORS)
+    .limit(MAX_VENDORS)
     .select<VendorCertificateRow[]>(
       'c.id',
       'c.der',
@@ -129,6 +129,6 @@ export async function listOpenPushRequests(knex: Knex): Promise<OpenRequestRow[]
     .whereNotExists(answered)
     .whereNotExists(overtaken)
     .orderBy('r.id', 'desc')
-    .limit(MOST_OPEN_REQUESTS)
+    .limit(MAX_OPEN_REQUESTS)
     .select<OpenRequestRow[]>('r.id', 'r.created_at', 'r.apple_account');
 }

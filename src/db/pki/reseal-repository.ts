@@ -22,9 +22,9 @@ export interface StoredRotation {
 
 const ROTATION = 'master_key_rotation';
 const CHANGE = 'master_key_change';
-const MOST_ROWS = 500;
+const MAX_ROWS = 500;
 /** Sealed bytes in memory at once. */
-const MOST_BYTES = 16 * 1024 * 1024;
+const MAX_BYTES = 16 * 1024 * 1024;
 /** `MSB1`: the first bytes of sealed values. The columns of commands hold plain plists, too. */
 const MAGIC = String.raw`'\x4d534231'::bytea`;
 
@@ -146,11 +146,11 @@ function batchEnd(place: SealedPlace): string {
 with found as (
   select t.${key.column} as key, octet_length(${read})::bigint as size
   from ${table} t where t.${key.column} > ?::${key.type} and ${isSealed(place)}
-  order by 1 limit ${MOST_ROWS}
+  order by 1 limit ${MAX_ROWS}
 ), summed as (
   select key, sum(size) over (order by key) - size as before from found
 )
-select max(key) as last from summed where before < ${MOST_BYTES}`;
+select max(key) as last from summed where before < ${MAX_BYTES}`;
 }
 
 function isSealed({ read }: SealedPlace): string {

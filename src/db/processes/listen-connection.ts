@@ -4,7 +4,7 @@ import { createWarner, type Logger, type Warner } from '../../logger.js';
 /** The only channel; the payload is the topic, followed by a space and the sender if there is one. */
 export const LISTEN_CHANNEL = 'muster';
 
-const LONGEST_PAUSE_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 const LISTEN = { text: `listen ${LISTEN_CHANNEL}`, query_timeout: 5_000 };
 
 export interface ListenConnectionDeps {
@@ -99,7 +99,7 @@ export class ListenConnection {
     this.#timer = setTimeout(() => {
       this.#attempt = this.#connect();
     }, this.#pause).unref();
-    this.#pause = Math.min(2 * this.#pause, LONGEST_PAUSE_MS);
+    this.#pause = Math.min(2 * this.#pause, MAX_PAUSE_MS);
   }
 
   #close(client: pg.Client): void {

@@ -35,7 +35,7 @@ export async function findPushCertificate(
 }
 
 const FIRST_MS = 600_000;
-const LONGEST_MS = 6 * 3_600_000;
+const MAX_BLOCKED_MS = 6 * 3_600_000;
 /** While one process tries a blocked topic, the others do not. */
 const PROBE_MS = 60_000;
 
@@ -62,7 +62,7 @@ const STAY_BLOCKED = {
 update push_topics t set
   blocked_reason = $2,
   retry_at = now() + greatest(${FIRST_MS} * interval '1 ms',
-    least(now() - t.blocked_at, ${LONGEST_MS} * interval '1 ms'))
+    least(now() - t.blocked_at, ${MAX_BLOCKED_MS} * interval '1 ms'))
 where t.topic = $1
 returning false as is_new, ${RETRY_IN}`,
 };

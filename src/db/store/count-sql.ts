@@ -14,8 +14,8 @@ const SURELY_MORE = 2 * EXACT_LIMIT;
 const SURELY_LARGE = 1.2 * EXACT_LIMIT;
 
 /** A hundredth of the table, but no more than these pages of it. */
-const MOST_PERCENT = 1;
-const MOST_PAGES = 1_000;
+const MAX_PERCENT = 1;
+const MAX_PAGES = 1_000;
 /** EXACT_LIMIT rows do not fit into fewer pages. */
 const LEAST_PAGES = 300;
 /** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
@@ -56,7 +56,7 @@ function limitedSql(query: ListQuery): Sql {
   const sample = `(select count(*) from ${sampled(query.shape)} where ${where.text})`;
   const columns = [
     'total',
-    `case when total > ${EXACT_LIMIT} then ${sample} * ${100 / MOST_PERCENT} end as estimate`,
+    `case when total > ${EXACT_LIMIT} then ${sample} * ${100 / MAX_PERCENT} end as estimate`,
   ];
   const bindings = [...where.bindings, ...where.bindings];
   if (query.scope !== undefined) {
@@ -133,7 +133,7 @@ function pagesSql(table: string): string {
   return `select oid, ${pages} from (select '${quoted(table)}'::regclass::oid) as t (oid)`;
 }
 
-const PERCENT = `least(${MOST_PERCENT}, ${100 * MOST_PAGES}.0 / greatest(size.pages, 1))`;
+const PERCENT = `least(${MAX_PERCENT}, ${100 * MAX_PAGES}.0 / greatest(size.pages, 1))`;
 
 function sampled({ table, sample }: ListQuery['shape']): string {
   if (sample !== undefined) return `${quoted(sample)} as ${TABLE}`;

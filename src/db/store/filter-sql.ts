@@ -1,10 +1,14 @@
 import type { AttributeKind } from '../../jsonapi/definition/attributes.js';
-import type { Column, Comparison, FilterNode, Scalar } from '../../jsonapi/query/filter-node.js';
+import type {
+  Column,
+  Comparison,
+  FilterNode,
+  NodeOf,
+  Scalar,
+} from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { impliedSql } from './implied-sql.js';
 import { patternInside, quoted, searchText, textOperator } from './text-sql.js';
-
-type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;
 
 const TYPES: Record<Column['kind'], string> = {
   text: 'text',
@@ -170,7 +174,7 @@ function ageSql({ column, op, hours }: NodeOf<'age'>, depth: number): Sql {
 }
 
 /** More rows than a person looks through. */
-const MOST_OTHERS = 1_000;
+const MAX_OTHERS = 1_000;
 
 /**
  * Uses the indexes on `searchText`. The other table is searched first, into an array: with a subquery
@@ -180,7 +184,7 @@ function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, dept
   const pattern = patternInside(value);
   const own = `${searchText(columns, alias(depth))} ilike ?::text`;
   if (others === undefined) return { text: own, bindings: [pattern] };
-  const found = `${searchText(others.columns, SEARCHED)} ilike ?::text limit ${MOST_OTHERS}`;
+  const found = `${searchText(others.columns, SEARCHED)} ilike ?::text limit ${MAX_OTHERS}`;
   const ids = `select ${quoted(others.foreignKey)} from ${quoted(others.table)} as ${SEARCHED} where ${found}`;
   const text = `(${own} or ${alias(depth)}."id" = any(array(${ids})))`;
   return { text, bindings: [pattern, pattern] };

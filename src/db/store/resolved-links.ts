@@ -1,13 +1,13 @@
-import type { FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { FilterNode, NodeOf } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { alias, filterSql } from './filter-sql.js';
 import { quoted } from './text-sql.js';
 
 /** More resources than a person names by a rule; the list then searches both sides together. */
-const MOST_IDS = 1_000;
+const MAX_IDS = 1_000;
 
-type Related = Extract<FilterNode, { kind: 'related' }>;
+type Related = NodeOf<'related'>;
 
 /**
  * The list with the ids of what its rules over join tables name, such as the id of a tag in place of its
@@ -29,7 +29,7 @@ function isByOtherThanId(node: FilterNode): node is Related {
 
 async function resolve(runner: StatementRunner, node: Related): Promise<FilterNode> {
   const rows = await runner.run<{ id: number }>(idsSql(node));
-  if (rows.length > MOST_IDS) return node;
+  if (rows.length > MAX_IDS) return node;
   const column = { name: 'id', kind: 'integer', ignoreCase: false } as const;
   return { ...node, node: { kind: 'in', column, values: rows.map(({ id }) => id) } };
 }
@@ -37,7 +37,7 @@ async function resolve(runner: StatementRunner, node: Related): Promise<FilterNo
 function idsSql({ shape, node }: Related): Sql {
   const { text, bindings } = filterSql(node);
   const from = `from ${quoted(shape.table)} as ${alias(0)} where ${text}`;
-  return { text: `select ${alias(0)}."id" ${from} limit ${MOST_IDS + 1}`, bindings };
+  return { text: `select ${alias(0)}."id" ${from} limit ${MAX_IDS + 1}`, bindings };
 }
 
 /**

@@ -41,16 +41,16 @@ async function readRelated(runner: StatementRunner, query: RelatedQuery): Promis
 }
 
 /** Parsing more values takes too long at once. */
-const MOST_VALUES = 10_000;
+const MAX_VALUES = 10_000;
 /** The same for texts, which may have 10,000 characters. */
-const MOST_TEXTS = 1_500;
+const MAX_TEXTS = 1_500;
 
 /** More than a slice of narrow rows: a page of devices has some hundred tags. */
 function rowsAtOnce({ shape, columns }: RelatedQuery): number {
   const kinds = columns.map((column) => kindOf(shape, column));
   if (kinds.includes('json')) return SLICE_ROWS;
   const texts = kinds.filter((kind) => kind === 'text').length;
-  const rows = Math.min(MOST_VALUES / (columns.length + 2), MOST_TEXTS / Math.max(texts, 1));
+  const rows = Math.min(MAX_VALUES / (columns.length + 2), MAX_TEXTS / Math.max(texts, 1));
   return Math.max(SLICE_ROWS, Math.floor(rows));
 }
 

@@ -41,7 +41,8 @@ async function byNumber(runner: StatementRunner, query: ListQuery): Promise<List
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
-  return { rows, ...(counted ?? (await count(runner, query, offset + rows.length))) };
+  const total = counted ?? (await count(runner, query, offset + rows.length));
+  return { rows, ...total };
 }
 
 /** In a descending list the rows without a value are a second range, read after the first. */

@@ -25,7 +25,6 @@ import type { Database } from '../connection/database.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql, StatementRunner } from '../connection/statement-runner.js';
 import { inTransaction } from '../connection/unit-of-work.js';
-import { readColumnDefaults } from './column-defaults.js';
 import { countFacets } from './facets.js';
 import { allOf } from './filter-sql.js';
 import { columnValues, insertGuarded } from './guarded-insert.js';
@@ -33,6 +32,7 @@ import { claimKey, StoredResponses, storeResponse } from './idempotency-reposito
 import { ListCosts } from './list-costs.js';
 import { columnList } from './list-query.js';
 import { ruleSql } from './narrowed-sql.js';
+import { readColumnDefaults } from './new-row-values.js';
 import {
   countLinked,
   linkage,

@@ -4,8 +4,8 @@ import type { FindQuery, Row } from '../../jsonapi/store.js';
 import type { Database } from '../connection/database.js';
 import { MicroBatcher } from '../connection/micro-batcher.js';
 import { runOnPool } from '../connection/prepared-statements.js';
-import { nextIds } from './column-defaults.js';
 import { columnList } from './list-query.js';
+import { nextIds } from './new-row-values.js';
 import { quoted } from './text-sql.js';
 
 interface NewId {
@@ -20,7 +20,7 @@ type IdBatcher = MicroBatcher<string, NewId>;
 const LIMITS = { maxBatch: 20, maxInFlight: 1 };
 
 /** Each sparse fieldset needs a separate statement. */
-const MOST_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 /**
  * Single rows and new ids, read outside of any transaction. Those that requests ask for at the same
@@ -28,7 +28,7 @@ const MOST_STATEMENTS = 500;
  */
 export class RowReads {
   readonly #db: Database;
-  readonly #rows = new LRUCache<string, RowBatcher>({ max: MOST_STATEMENTS });
+  readonly #rows = new LRUCache<string, RowBatcher>({ max: MAX_STATEMENTS });
   readonly #ids = new Map<string, IdBatcher>();
   #asked = 0;
 

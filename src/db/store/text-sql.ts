@@ -1,7 +1,7 @@
-import type { FilterNode, TextOperator } from '../../jsonapi/query/filter-node.js';
+import type { NodeOf, TextOperator } from '../../jsonapi/query/filter-node.js';
 
 /** A rule for a part of a text. */
-export type TextRule = Pick<Extract<FilterNode, { kind: 'text' }>, 'op' | 'value'>;
+export type TextRule = Pick<NodeOf<'text'>, 'op' | 'value'>;
 
 /** Quotes a name, which comes from a definition and never from a request. */
 export function quoted(name: string): string {

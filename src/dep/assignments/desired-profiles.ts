@@ -10,9 +10,8 @@ import {
   type RemovedDevice,
   unassignProfileFrom,
 } from '../../db/dep/dep-desired-profile-repository.js';
-import { AppError } from '../../errors.js';
+import { AppError, type Finding } from '../../errors.js';
 import type { DepJobs } from '../dep-jobs.js';
-import type { ProfileWarning } from '../profiles/profile-warnings.js';
 
 /** Devices and the profile that an admin assigns; `at` is the JSON pointer of the linkage. */
 export interface ProfileChoice extends DesiredProfile {
@@ -31,7 +30,7 @@ export class DesiredProfiles {
    * other_dep_account, and conflict for devices that Apple removed from the account; the last two
    * name each device.
    */
-  async assign(trx: Transaction, choice: ProfileChoice): Promise<ProfileWarning[]> {
+  async assign(trx: Transaction, choice: ProfileChoice): Promise<Finding[]> {
     const { profileId, deviceIds, at } = choice;
     const accountId = await findAccountOfProfile(trx, profileId);
     if (accountId === null) throw profileWithoutAccount(profileId, at);

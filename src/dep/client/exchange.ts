@@ -9,6 +9,7 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { omitAbsent } from '../../protocol/omit-absent.js';
 import { connectionFailure, ExchangeFailure } from './exchange-failure.js';
 
 export interface ServiceRequest {
@@ -64,8 +65,9 @@ export class Exchanges {
   }
 
   #open({ method, url, headers, body }: ServiceRequest, signal: AbortSignal): ClientRequest {
-    const length = { 'Content-Length': String(Buffer.byteLength(body ?? '')) };
-    const settings = { method, signal, headers: { ...headers, ...(body !== undefined && length) } };
+    const length = body === undefined ? undefined : Buffer.byteLength(body);
+    const sent = omitAbsent({ ...headers, 'Content-Length': length });
+    const settings = { method, signal, headers: sent };
     return url.protocol === 'https:'
       ? requestHttps(url, { ...settings, agent: this.#https })
       : requestHttp(url, { ...settings, agent: this.#http });

@@ -1,12 +1,7 @@
 import type { DepProfile } from '../../db/dep/dep-profile-repository.js';
+import type { Finding } from '../../errors.js';
 import { skippablePane } from '../../protocol/apple/skip-keys.js';
 import { hasSameOrigin } from './profile-definition.js';
-
-/** A warning about a profile that can be stored, with a JSON pointer to the cause. */
-export interface ProfileWarning {
-  pointer: string;
-  detail: string;
-}
 
 type Attribute = keyof DepProfile;
 
@@ -20,7 +15,7 @@ const LENGTHS: [attribute: Attribute, max: number, code: string][] = [
 ];
 
 /** What Apple or devices may reject; the profile is stored anyway. */
-export function profileWarnings(profile: DepProfile, enrollmentUrl: string): ProfileWarning[] {
+export function profileWarnings(profile: DepProfile, enrollmentUrl: string): Finding[] {
   return [
     ...lengthWarnings(profile),
     ...flagWarnings(profile),
@@ -30,11 +25,11 @@ export function profileWarnings(profile: DepProfile, enrollmentUrl: string): Pro
   ];
 }
 
-function warn(attribute: Attribute, detail: string, below = ''): ProfileWarning {
+function warn(attribute: Attribute, detail: string, below = ''): Finding {
   return { pointer: `/data/attributes/${attribute}${below}`, detail };
 }
 
-function lengthWarnings(profile: DepProfile): ProfileWarning[] {
+function lengthWarnings(profile: DepProfile): Finding[] {
   return LENGTHS.flatMap(([attribute, max, code]) => {
     const value = profile[attribute];
     if (typeof value !== 'string' || value.length <= max) return [];
@@ -42,9 +37,9 @@ function lengthWarnings(profile: DepProfile): ProfileWarning[] {
   });
 }
 
-function flagWarnings(profile: DepProfile): ProfileWarning[] {
+function flagWarnings(profile: DepProfile): Finding[] {
   const { is_supervised, is_mdm_removable, is_multi_user, auto_advance_setup } = profile;
-  const warnings: ProfileWarning[] = [];
+  const warnings: Finding[] = [];
   if (!is_mdm_removable && !is_supervised) {
     const detail = 'false requires is_supervised true: Apple refuses it (FLAGS_INVALID)';
     warnings.push(warn('is_mdm_removable', detail));
@@ -59,8 +54,8 @@ function flagWarnings(profile: DepProfile): ProfileWarning[] {
   return warnings;
 }
 
-function localeWarnings({ language, region }: DepProfile): ProfileWarning[] {
-  const warnings: ProfileWarning[] = [];
+function localeWarnings({ language, region }: DepProfile): Finding[] {
+  const warnings: Finding[] = [];
   if (language && !/^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$/.test(language)) {
     warnings.push(warn('language', 'Apple accepts a code of ISO 639, like en'));
   }
@@ -70,8 +65,8 @@ function localeWarnings({ language, region }: DepProfile): ProfileWarning[] {
   return warnings;
 }
 
-function urlWarnings(profile: DepProfile, own: string): ProfileWarning[] {
-  const warnings: ProfileWarning[] = [];
+function urlWarnings(profile: DepProfile, own: string): Finding[] {
+  const warnings: Finding[] = [];
   const url = profile.follows_public_url ? own : profile.url;
   if (!url.startsWith('https:')) {
     warnings.push(warn('url', 'Apple and real devices accept https URLs only'));
@@ -85,7 +80,7 @@ function urlWarnings(profile: DepProfile, own: string): ProfileWarning[] {
   return warnings;
 }
 
-function paneWarnings(names: string[]): ProfileWarning[] {
+function paneWarnings(names: string[]): Finding[] {
   return names.flatMap((name, index) => {
     const known = skippablePane(name);
     if (known?.key === name) return [];

@@ -12,7 +12,7 @@ export interface HttpAnswer {
   body: Buffer;
 }
 
-const MOST_BYTES = 64 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** Sends a GET without following redirects or judging the certificate. Rejects without an answer in time. */
 export function getAnswer(url: URL, timeoutMs: number): Promise<HttpAnswer> {
@@ -41,7 +41,7 @@ async function readAnswer(message: IncomingMessage): Promise<HttpAnswer> {
   let size = 0;
   for await (const part of message as AsyncIterable<Buffer>) {
     size += part.length;
-    if (size > MOST_BYTES) break;
+    if (size > MAX_BYTES) break;
     parts.push(part);
   }
   return {

@@ -94,7 +94,7 @@ function describe(socket: TLSSocket): Handshake {
 function chainOf(socket: TLSSocket): X509Certificate[] {
   const chain: X509Certificate[] = [];
   let next = socket.getPeerCertificate(true);
-  while (next?.raw !== undefined && chain.length < LONGEST_CHAIN) {
+  while (next?.raw !== undefined && chain.length < MAX_CHAIN_LENGTH) {
     const { raw } = next;
     if (chain.some((known) => known.raw.equals(raw))) break;
     chain.push(new X509Certificate(raw));
@@ -103,4 +103,4 @@ function chainOf(socket: TLSSocket): X509Certificate[] {
   return chain;
 }
 
-const LONGEST_CHAIN = 10;
+const MAX_CHAIN_LENGTH = 10;

@@ -22,7 +22,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const LEAST_RSA_BITS = 2048;
 const LEAST_EC_BITS = 256;
 /** Apple's limit for certificates of any CA (support.apple.com/103769). */
-const MOST_DAYS = 825;
+const MAX_DAYS = 825;
 
 const REFUSED = 'Apple devices refuse the connection, so that none enrolls or fetches commands.';
 const RENEW =
@@ -107,9 +107,9 @@ function purposeFaults({ publicUrl, certificate }: Subject): Found[] {
     faults.push(error('tls_certificate_unfit', { what, why: REFUSED, cure: RENEW }));
   }
   const days = Math.round(lifeDays(certificate));
-  if (days > MOST_DAYS) {
-    const what = `The certificate of ${publicUrl} is valid for ${days} days; devices accept ${MOST_DAYS} at most.`;
-    const cure = `Use a certificate that is valid for ${MOST_DAYS} days or less.`;
+  if (days > MAX_DAYS) {
+    const what = `The certificate of ${publicUrl} is valid for ${days} days; devices accept ${MAX_DAYS} at most.`;
+    const cure = `Use a certificate that is valid for ${MAX_DAYS} days or less.`;
     faults.push(error('tls_certificate_too_long', { what, why: REFUSED, cure }));
   }
   return faults;

@@ -2,7 +2,12 @@ import type { Configuration } from 'openid-client';
 import type { OidcConfig } from '../../config/oidc.js';
 import { AppError } from '../../errors.js';
 import { requireAccountName } from './admission.js';
-import { invalidResponse, providerFailure, providerUnavailable } from './provider-failures.js';
+import {
+  invalidResponse,
+  type OidcLibrary,
+  providerFailure,
+  providerUnavailable,
+} from './provider-failures.js';
 import type { SignInSession } from './sign-in-session.js';
 
 /** A person waits at the device. */
@@ -10,7 +15,6 @@ const TIMEOUT_SECONDS = 10;
 /** How long a provider's metadata is cached. */
 const METADATA_LIFE_MS = 60 * 60_000;
 
-type Library = typeof import('openid-client');
 type Claims = Record<string, unknown>;
 
 export type SignInSecrets = Pick<SignInSession, 'state' | 'nonce' | 'codeVerifier'>;
@@ -41,15 +45,16 @@ export class IdentityProvider {
     hint: string | undefined,
   ): Promise<URL> {
     const library = await import('openid-client');
-    return library.buildAuthorizationUrl(await this.#configure(library), {
+    const parameters: Record<string, string> = {
       redirect_uri: this.#redirectUri,
       scope: 'openid email profile',
       state,
       nonce,
       code_challenge: await library.calculatePKCECodeChallenge(codeVerifier),
       code_challenge_method: 'S256',
-      ...(hint !== undefined && { login_hint: hint }),
-    });
+    };
+    if (hint !== undefined) parameters.login_hint = hint;
+    return library.buildAuthorizationUrl(await this.#configure(library), parameters);
   }
 
   /**
@@ -67,7 +72,7 @@ export class IdentityProvider {
     }
   }
 
-  #configure(library: Library): Promise<Configuration> {
+  #configure(library: OidcLibrary): Promise<Configuration> {
     if (this.#known !== undefined && this.#known.until > Date.now()) {
       return this.#known.configuration;
     }
@@ -80,7 +85,7 @@ export class IdentityProvider {
   }
 }
 
-async function discover(library: Library, oidc: OidcConfig): Promise<Configuration> {
+async function discover(library: OidcLibrary, oidc: OidcConfig): Promise<Configuration> {
   const issuer = new URL(oidc.issuer);
   // The configuration allows http for loopback only.
   const insecure = issuer.protocol === 'http:' ? [library.allowInsecureRequests] : [];
@@ -107,7 +112,7 @@ async function discover(library: Library, oidc: OidcConfig): Promise<Configurati
 }
 
 interface Answer {
-  library: Library;
+  library: OidcLibrary;
   configuration: Configuration;
   callback: URL;
 }

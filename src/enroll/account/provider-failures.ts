@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.js';
 
-type Library = typeof import('openid-client');
+export type OidcLibrary = typeof import('openid-client');
 
 /** The provider answers, but with an error or something unreadable. */
 const PROVIDER_ERRORS = new Set([
@@ -34,7 +34,7 @@ export function invalidResponse(cause: unknown): AppError {
 }
 
 /** The error of redeeming an authorization code. */
-export function providerFailure(library: Library, error: unknown): AppError {
+export function providerFailure(library: OidcLibrary, error: unknown): AppError {
   if (error instanceof library.AuthorizationResponseError) {
     if (!CANCELLED.has(error.error)) return invalidResponse(causeOf(error));
     return new AppError('forbidden', 403, 'the sign-in was cancelled', { cause: causeOf(error) });

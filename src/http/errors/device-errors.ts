@@ -145,13 +145,13 @@ export function deviceErrorHandler(
 
 const WINDOW_MS = 10_000;
 /** Lines of one surface within the window. */
-export const MOST_LINES = 100;
+export const MAX_LINES = 100;
 
 /** Writes a line for a refused request. */
 type RefusalLog = (fields: object) => void;
 
 /** Logs at level info, beyond the limit at level debug, so that a flood does not fill the disk. */
-function createRefusalLog(logger: Logger, most = MOST_LINES): RefusalLog {
+function createRefusalLog(logger: Logger, most = MAX_LINES): RefusalLog {
   let count = 0;
   let startedAt = Number.NEGATIVE_INFINITY;
   return (fields) => {

@@ -49,7 +49,7 @@ function describe(results: CheckResult[]): object {
   return {
     status: failed.length === 0 ? 'ready' : 'not ready',
     checks: Object.fromEntries(results.map(({ name, result }) => [name, result])),
-    ...(reasons.length > 0 && { reasons: Object.fromEntries(reasons) }),
+    reasons: reasons.length > 0 ? Object.fromEntries(reasons) : undefined,
   };
 }
 

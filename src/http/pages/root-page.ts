@@ -40,7 +40,8 @@ ${isServing ? LINKS : html`<p>This process does background work only.</p>`}`;
       return;
     }
     res.set('Cache-Control', 'no-store');
-    res.json({ name: 'Muster', version, ...(isServing && PLACES) });
+    const named = { name: 'Muster', version };
+    res.json(isServing ? { ...named, ...PLACES } : named);
   });
   router.all('/', (_req, res) => {
     res.status(405).set('Allow', 'GET, HEAD').end();

@@ -52,7 +52,7 @@ const LINGER_MS = 1_000;
 /** Shorter bodies are always read to their end, so that their connection can be reused. */
 const SHORT = 64 * 1024;
 /** Bodies that are read and discarded at once, for clients that send all before they read. */
-const MOST_DISCARDED = 8;
+const MAX_DISCARDED = 8;
 
 /** The server: device requests go straight to their handler, all others to Express. */
 export function createHttpServer(options: HttpServerOptions): Server {
@@ -130,7 +130,7 @@ class UnreadBodies {
   #end(req: IncomingMessage): void {
     const { socket } = req;
     // Node resumes the connection and discards the rest; setImmediate pauses it after that.
-    const isDiscarded = isShort(req) || this.#discarded < MOST_DISCARDED;
+    const isDiscarded = isShort(req) || this.#discarded < MAX_DISCARDED;
     if (!isDiscarded) setImmediate(() => socket.pause());
     if (isDiscarded) this.#discarded += 1;
     setTimeout(() => {

@@ -39,7 +39,7 @@ export interface ResourceObject extends Identifier {
 export interface Document {
   /** Absent from a document of `meta` alone. */
   data?: ResourceObject | ResourceObject[] | Identifier | Identifier[] | null;
-  included?: ResourceObject[];
+  included?: ResourceObject[] | undefined;
   links: Links;
   meta?: Record<string, unknown>;
   jsonapi: typeof JSONAPI;

@@ -31,7 +31,7 @@ function withPlaceholders(document: Document, texts: string[]): object {
   return {
     ...document,
     data: Array.isArray(data) ? data.map(replace) : replace(data),
-    ...(included && { included: included.map(replace) }),
+    included: included?.map(replace),
   };
 }
 

@@ -10,7 +10,7 @@ import { parseCollectionQuery, parseDocumentQuery } from '../query/query.js';
 import type { Row } from '../store.js';
 
 /** Characters of a name that an error message repeats. */
-const LONGEST_NAME = 80;
+const MAX_NAME_LENGTH = 80;
 
 /** Resources that are in memory, with the name that `namedBy` says for their id. */
 export interface Catalogue {
@@ -58,7 +58,7 @@ export function catalogueItem(
   const reader = readerOf(catalogue, request);
   const query = parseDocumentQuery(withoutOwn(request), definition, reader);
   const row = rows.find((one) => one[definition.namedBy] === name);
-  if (row === undefined) throw unknownName(catalogue, name.slice(0, LONGEST_NAME));
+  if (row === undefined) throw unknownName(catalogue, name.slice(0, MAX_NAME_LENGTH));
   const fields = query.fields.get(definition.type);
   const projection = project(definition, { fields, detail: true, reader });
   const data = resourceOf(row, { projection, catalogue, request });

@@ -55,6 +55,11 @@ function writes(role: Role | null, method: Method, handler: WriteHandler): Route
   return creates(role, method, inOneTransaction(handler));
 }
 
+function deletes(role: Role | null, handler: WriteHandler): Route['methods'] {
+  if (role === null) return {};
+  return { DELETE: { role, handler: inOneTransaction(handler), hasBody: false } };
+}
+
 /** A handler that opens the transaction itself, if it takes one. */
 function creates(role: Role | null, method: Method, handler: Handler): Route['methods'] {
   return role === null ? {} : { [method]: { role, handler, hasBody: true } };
@@ -85,11 +90,10 @@ function collectionRoute(
 
 function itemRoute(definition: ResourceDefinition): Route {
   const { path, access } = definition;
-  const { DELETE } = writes(access.delete, 'DELETE', deleteHandler(definition));
   const methods = {
     GET: reads(access.read, itemHandler(definition)),
     ...writes(access.update, 'PATCH', updateHandler(definition)),
-    ...(DELETE && { DELETE: { ...DELETE, hasBody: false } }),
+    ...deletes(access.delete, deleteHandler(definition)),
   };
   return { path: `${path}/{id}`, methods };
 }

@@ -142,7 +142,7 @@ async function itemDocument(
   const resource = serialize(row, { projection, basePath, registry, services, linkage });
   return {
     data: definition.alwaysArray ? [resource] : resource,
-    ...(query.include.length > 0 && { included: included.resources }),
+    included: query.include.length > 0 ? included.resources : undefined,
     links: { self: withQuery(resourcePath(basePath, definition, id), query.params) },
     ...metaOf(definition, meta),
     jsonapi: JSONAPI,
@@ -193,6 +193,7 @@ export async function resourcesDocument(
 export function attributesIn({ data }: Document): Record<string, unknown>[] {
   return [data].flat().flatMap((resource) => {
     if (resource === null || resource === undefined) return [];
-    return [{ id: resource.id, ...('attributes' in resource && resource.attributes) }];
+    const attributes = 'attributes' in resource ? resource.attributes : undefined;
+    return [{ id: resource.id, ...attributes }];
   });
 }

@@ -11,7 +11,7 @@ import type { RelationshipPlace } from './linkage.js';
 import { addLinks, removeLinks } from './relate.js';
 
 /** Links that one request, or one job, changes; jobs change the rest. */
-export const MOST_AT_ONCE = 5_000;
+export const MAX_AT_ONCE = 5_000;
 
 const AT = '/meta/filter';
 
@@ -71,10 +71,10 @@ export async function matchRows(
   const ids = await api.store.matching(trx, { shape, filter: rows.nodes });
   const matched = ids.length;
   const { id, confirm } = request;
-  api.effectCheck?.checkMatched({ count: matched, most: MOST_AT_ONCE, confirm });
+  api.effectCheck?.checkMatched({ count: matched, most: MAX_AT_ONCE, confirm });
   const linked = new Set(await api.store.linkage(trx, { relation, shape, id, only: ids }));
   const due = ids.filter((one) => linked.has(one) === (verb === 'remove'));
-  if (due.length > MOST_AT_ONCE && api.linkJobs !== undefined) {
+  if (due.length > MAX_AT_ONCE && api.linkJobs !== undefined) {
     return { later: await changeLater(api, trx, { ...change, due, matched }) };
   }
   const gone = new Set(await api.store.missing(trx, { shape, ids: due }));

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.js';
 import type { LinkChange, RequestContext, Transaction } from '../context.js';
 import {
   needsOwner,
-  type RelationshipOperations,
+  type RelateOperation,
   type ResourceDefinition,
   relatedDefinition,
   type ToMany,
@@ -132,13 +132,11 @@ function linkOf({ registry }: ApiContext, { id }: Owner, relation: ToMany): Link
   return { relation, shape: relatedDefinition(registry, relation), id };
 }
 
-type RelateOperation = Parameters<RelationshipOperations<unknown>['add']>[0];
-
 function operationOf(
   { store, services }: ApiContext,
   owner: Owner,
   { relatedIds, at }: RelateChange,
-): RelateOperation {
+): RelateOperation<unknown> {
   const { definition: shape, trx, context, id, meta = {} } = owner;
   return { shape, trx, store, services, context, id, relatedIds, at, meta };
 }

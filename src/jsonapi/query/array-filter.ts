@@ -1,8 +1,15 @@
 import type { Row } from '../store.js';
-import type { Column, Comparison, FilterNode, Scalar, TextOperator } from './filter-node.js';
+import type {
+  Column,
+  Comparison,
+  FilterNode,
+  NodeOf,
+  Scalar,
+  TextOperator,
+} from './filter-node.js';
 
 type Value = Scalar | null | undefined;
-type TextRule = Extract<FilterNode, { kind: 'text' }>;
+type TextRule = NodeOf<'text'>;
 
 /** Whether a row in memory matches, as the database decides. Not for versions and relationships. */
 export function matchesRow(row: Row, node: FilterNode): boolean {
@@ -25,7 +32,7 @@ export function matchesRow(row: Row, node: FilterNode): boolean {
   }
 }
 
-type ValueNode = Extract<FilterNode, { kind: 'compare' | 'columns' | 'text' | 'in' | 'between' }>;
+type ValueNode = NodeOf<'compare' | 'columns' | 'text' | 'in' | 'between'>;
 
 function matchesValue(row: Row, node: ValueNode): boolean {
   const value = valueIn(row, node.column);

@@ -41,3 +41,6 @@ export type FilterNode =
   | { kind: 'null'; column: Column }
   | { kind: 'search'; texts: SearchedTexts; value: string }
   | { kind: 'related'; relation: ToOne | ToManyShape; shape: ResourceShape; node: FilterNode };
+
+/** The nodes of some kinds. */
+export type NodeOf<Kind extends FilterNode['kind']> = Extract<FilterNode, { kind: Kind }>;

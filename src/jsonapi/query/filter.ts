@@ -53,7 +53,7 @@ export function parseFilter(
 }
 
 /** Maximum of faults in one error document. */
-const MOST_FAULTS = 20;
+const MAX_FAULTS = 20;
 
 /**
  * Validates a filter that is a value of a document, as parseFilter does. Returns every fault with its
@@ -76,7 +76,7 @@ function parseRules(rules: unknown[], place: Place): FilterNode[] {
   const { faults, path } = place;
   if (faults === undefined) return rules.map((rule) => parseRule(rule, place));
   return rules.flatMap((rule, index) => {
-    if (faults.length >= MOST_FAULTS) return [];
+    if (faults.length >= MAX_FAULTS) return [];
     const inner = { ...place, path: `${path}[${index}]` };
     try {
       return [parseRule(rule, inner)];

@@ -8,10 +8,10 @@ import { pointer } from './pointers.js';
 import { notWritten, type Repeated } from './repeated-links.js';
 import { validationMessage } from './validation-message.js';
 
-const MOST_HINTS = 10;
+const MAX_HINTS = 10;
 
 type Json = Record<string, unknown>;
-type Mode = 'create' | 'update';
+export type WriteMode = 'create' | 'update';
 
 /** The input of a document, and every fault in it. With faults the input is incomplete. */
 export interface Parsed {
@@ -26,7 +26,7 @@ interface Reading extends Parsed {
   /** The pointer of the linkage, where it is that of a union. */
   at?: string | undefined;
   definition: ResourceDefinition;
-  mode: Mode;
+  mode: WriteMode;
 }
 
 export function isObject(value: unknown): value is Json {
@@ -121,7 +121,7 @@ export function parseUpdate(
   return input;
 }
 
-function startReading(mode: Mode, definition: ResourceDefinition): Reading {
+function startReading(mode: WriteMode, definition: ResourceDefinition): Reading {
   const input: WriteInput = { attributes: {}, toOne: {}, toMany: {} };
   return { definition, mode, faults: [], input, repeated: { toOne: {}, toMany: {} } };
 }
@@ -167,7 +167,7 @@ function readAttribute(name: string, value: unknown, reading: Reading): void {
 
 /** Only beside the first faults: a body can have thousands of unknown names. */
 function hintOf(name: string, names: string[], faults: ErrorDetail[]): string {
-  return faults.length < MOST_HINTS ? `; ${knownNames(name, names)}` : '';
+  return faults.length < MAX_HINTS ? `; ${knownNames(name, names)}` : '';
 }
 
 function keepUnwritable(

@@ -18,7 +18,7 @@ export interface CourierClientOptions {
 }
 
 const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 5_000;
 
 interface Device {
   topic: string;
@@ -152,7 +152,7 @@ export class CourierClient {
   #retryLater(): void {
     if (this.#isClosed) return;
     const delayMs = this.#delayMs * (0.75 + Math.random() / 2);
-    this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+    this.#delayMs = Math.min(this.#delayMs * 2, MAX_DELAY_MS);
     this.#timer = setTimeout(() => void this.#open(), delayMs);
   }
 }

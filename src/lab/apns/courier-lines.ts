@@ -85,7 +85,7 @@ export function readServerLine(text: string): CourierPush | { done: number } | u
   return serverLine.safeParse(parseJson(text)).data;
 }
 
-const LONGEST_LINE = 1_000_000;
+const MAX_LINE_LENGTH = 1_000_000;
 
 /** Lines of text out of the pieces that a stream delivers; no line is longer than a million. */
 export class LineReader {
@@ -96,7 +96,8 @@ export class LineReader {
   read(chunk: Buffer): string[] {
     const lines = (this.#rest + this.#decoder.write(chunk)).split('\n');
     this.#rest = lines.pop() ?? '';
-    if (this.#rest.length > LONGEST_LINE) throw new LabError('a line of the courier is too long');
+    if (this.#rest.length > MAX_LINE_LENGTH)
+      throw new LabError('a line of the courier is too long');
     return lines;
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { LineReader, readClientLine, writeDoneLine, writePushLine } from './courier-lines.js';
 import type { CourierLink, TokenStore } from './token-store.js';
 
-const MOST_CHARACTERS_AT_ONCE = 64 * 1024;
+const MAX_CHARACTERS_AT_ONCE = 64 * 1024;
 
 /**
  * One connection of devices: they send their tokens and receive their pushes. Apple calls the hosts
@@ -78,7 +78,7 @@ class CourierStream implements CourierLink {
       if (push !== undefined) {
         lines += writePushLine({ token, payload: { mdm: push.mdm }, apnsId: push.apnsId });
       }
-      if (lines.length > MOST_CHARACTERS_AT_ONCE) break;
+      if (lines.length > MAX_CHARACTERS_AT_ONCE) break;
     }
     return lines;
   }

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { AnswerRules } from './answer-rules.js';
 import { type Refusal, refusal, type ServerAnswer, sendAnswer } from './push-answer.js';
-import { headerFault, LARGEST_PAYLOAD, type Pusher, readPayload, tokenOf } from './push-checks.js';
+import {
+  headerFault,
+  MAX_PAYLOAD_BYTES,
+  type Pusher,
+  readPayload,
+  tokenOf,
+} from './push-checks.js';
 import type { PushCounts } from './push-counts.js';
 import type { TokenStore } from './token-store.js';
 
@@ -27,9 +33,9 @@ export class ProviderApi {
     let body: Buffer = NOTHING;
     stream.on('error', () => undefined);
     stream.on('data', (chunk: Buffer) => {
-      if (body.length > LARGEST_PAYLOAD) return;
+      if (body.length > MAX_PAYLOAD_BYTES) return;
       body = body === NOTHING ? chunk : Buffer.concat([body, chunk]);
-      if (body.length <= LARGEST_PAYLOAD) return;
+      if (body.length <= MAX_PAYLOAD_BYTES) return;
       const fault = headerFault(headers, pusher) ?? refusal(413, 'PayloadTooLarge');
       this.#answer(stream, headers, { refusal: fault });
       stream.once('finish', () => stream.close(constants.NGHTTP2_NO_ERROR));

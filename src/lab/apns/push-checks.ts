@@ -3,8 +3,8 @@ import { isDeviceToken } from './courier-lines.js';
 import { type Refusal, refusal } from './push-answer.js';
 
 const PATH = '/3/device/';
-export const LARGEST_PAYLOAD = 4096;
-const LONGEST_COLLAPSE_ID = 64;
+export const MAX_PAYLOAD_BYTES = 4096;
+const MAX_COLLAPSE_ID_BYTES = 64;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const PRIORITIES = new Set(['1', '5', '10']);
 
@@ -43,7 +43,7 @@ function optionFault(headers: Headers): Refusal | undefined {
     return faultyHeader(expiration, 'BadExpirationDate');
   }
   const collapseId = headers['apns-collapse-id'];
-  if (collapseId !== undefined && Buffer.byteLength(String(collapseId)) > LONGEST_COLLAPSE_ID) {
+  if (collapseId !== undefined && Buffer.byteLength(String(collapseId)) > MAX_COLLAPSE_ID_BYTES) {
     return refusal(400, 'BadCollapseId');
   }
   return undefined;
@@ -72,7 +72,7 @@ export function tokenOf(path: string): string {
 
 /** The push magic in a payload; MDM payloads have that one member. */
 export function readPayload(body: Buffer): string | Refusal {
-  if (body.length > LARGEST_PAYLOAD) return refusal(413, 'PayloadTooLarge');
+  if (body.length > MAX_PAYLOAD_BYTES) return refusal(413, 'PayloadTooLarge');
   if (body.length === 0) return refusal(400, 'PayloadEmpty');
   try {
     const payload: unknown = JSON.parse(body.toString('utf8'));

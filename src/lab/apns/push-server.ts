@@ -22,7 +22,7 @@ export interface PushServerOptions {
 }
 
 const SESSION_MEMORY_MB = 64;
-const MOST_CONNECTIONS = 1_000;
+const MAX_CONNECTIONS = 1_000;
 /** A fatal alert, bad_certificate (RFC 8446 6), unencrypted. */
 const BAD_CERTIFICATE_ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 42]);
 
@@ -59,7 +59,7 @@ export class PushServer {
     this.#front = createServer((socket) => {
       if (this.#accept(socket)) secure.emit('connection', socket);
     });
-    this.#front.maxConnections = MOST_CONNECTIONS;
+    this.#front.maxConnections = MAX_CONNECTIONS;
   }
 
   static async create(options: PushServerOptions): Promise<PushServer> {

@@ -48,7 +48,7 @@ export interface StoreCounters {
   tokens: number;
 }
 
-const MOST_TOKENS = 2_000_000;
+const MAX_TOKENS = 2_000_000;
 
 function nowSeconds(): number {
   return Date.now() / 1000;
@@ -65,7 +65,7 @@ export class TokenStore {
   #waiting = 0;
   #connected = 0;
 
-  constructor(mostTokens = MOST_TOKENS) {
+  constructor(mostTokens = MAX_TOKENS) {
     this.#most = mostTokens;
   }
 

@@ -106,14 +106,14 @@ export function kindOf(name: string): DeviceKind | undefined {
   return ALL.get(name);
 }
 
-function profileFacts(device: DepDevice): Record<string, string> {
+function profileFacts(device: DepDevice): Record<string, string | undefined> {
   const { profile, status, profileAssignedAt, profilePushedAt } = device;
   if (profile === undefined) return { profile_status: status };
   return {
     profile_uuid: profile,
     profile_status: status,
     profile_assign_time: timeText(profileAssignedAt),
-    ...(status === 'pushed' && { profile_push_time: timeText(profilePushedAt) }),
+    profile_push_time: status === 'pushed' ? timeText(profilePushedAt) : undefined,
   };
 }
 

@@ -10,7 +10,7 @@ export interface Credentials {
 
 /** Scheme of the final redirect, from which the operating system reads the token. */
 const END = 'apple-remotemanagement-user-login:';
-const MOST_STEPS = 20;
+const MAX_STEPS = 20;
 const KEEPS_METHOD: ReadonlySet<number> = new Set([307, 308]);
 
 /** The cookies of one visit, for each origin. */
@@ -48,7 +48,7 @@ class Visit {
   /** Follows the pages up to the token. */
   async run(first: string): Promise<string> {
     let request: HttpRequest = { method: 'GET', url: first };
-    for (let step = 0; step < MOST_STEPS; step += 1) {
+    for (let step = 0; step < MAX_STEPS; step += 1) {
       const reply = await this.send(request);
       const next = this.next(request, reply);
       if (typeof next === 'string') return next;

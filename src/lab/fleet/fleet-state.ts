@@ -42,7 +42,7 @@ export interface FleetSnapshot {
   seconds: number;
 }
 
-const MOST_FAILURES = 1000;
+const MAX_FAILURES = 1000;
 
 /** Counts what happens to the fleet. */
 export class FleetState {
@@ -129,7 +129,7 @@ export class FleetState {
   }
 
   addFailure(failure: FleetFailure): void {
-    if (this.failures.length < MOST_FAILURES) this.failures.push(failure);
+    if (this.failures.length < MAX_FAILURES) this.failures.push(failure);
     this.changed();
   }
 

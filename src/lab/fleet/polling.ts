@@ -22,7 +22,7 @@ export interface Polling {
 
 const ROUND_MS = 1_000;
 /** A fleet that still answers NotNow after this many rounds is given up. */
-const MOST_ROUNDS = 120;
+const MAX_ROUNDS = 120;
 
 export interface TimedPollingOptions {
   members: readonly FleetMember[];
@@ -51,7 +51,7 @@ export class TimedPolling implements Polling {
   /** The server queues follow-up commands a moment after an answer, so one round must stay empty. */
   async waitUntilIdle(): Promise<void> {
     const { members, state, signal, concurrency } = this.options;
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
       await sleep(ROUND_MS, undefined, { signal });
       let offers = 0;
       await forEachLimited(members, { limit: concurrency, signal }, async (member) => {

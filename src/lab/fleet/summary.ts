@@ -1,6 +1,6 @@
 import type { FleetSnapshot } from './fleet-state.js';
 
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 function seconds(snapshot: FleetSnapshot): string {
   return `${snapshot.seconds.toFixed(1)} s`;
@@ -73,7 +73,7 @@ function describeUnknown({ unknownToApple }: FleetSnapshot): string[] {
 /** The lines printed at the end. */
 export function describeSummary(snapshot: FleetSnapshot): string {
   const { failures, retries } = snapshot;
-  const shown = failures.slice(0, MOST_SHOWN).map(({ serialNumber, reason }) => {
+  const shown = failures.slice(0, MAX_SHOWN).map(({ serialNumber, reason }) => {
     return `  ${serialNumber}: ${reason}`;
   });
   const more = failures.length - shown.length;

@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, rootCertificates } from 'node:tls';
+import { omitAbsent } from '../../protocol/omit-absent.js';
 import type { HttpReply } from './http-reply.js';
 import { LabError } from './lab-error.js';
 
@@ -23,7 +24,7 @@ export interface HttpClientOptions {
 /** A server that has never answered is more likely misspelt than restarting. */
 const FIRST_ANSWER_MS = 15_000;
 const FIRST_DELAY_MS = 200;
-const LONGEST_DELAY_MS = 2_000;
+const MAX_DELAY_MS = 2_000;
 const TLS_PROBE_MS = 2_000;
 const SOCKET_TIMEOUT_MS = 60_000;
 const MAX_BODY = 32 * 1024 * 1024;
@@ -106,7 +107,7 @@ export class HttpClient {
       method,
       agent: isTls ? this.httpsAgent : this.httpAgent,
       signal: this.options.signal,
-      headers: { ...headers, ...(body ? { 'Content-Length': body.length } : {}) },
+      headers: omitAbsent({ ...headers, 'Content-Length': body?.length }),
     };
     return new Promise((resolve, reject) => {
       const outgoing = (isTls ? httpsRequest : httpRequest)(url, options, (message) => {
@@ -155,7 +156,7 @@ async function isTlsInstead(error: unknown, { url }: HttpRequest): Promise<boole
 
 /** Exponential with jitter, so that a whole fleet does not retry at the same moment. */
 function delayBefore(attempt: number): number {
-  const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, LONGEST_DELAY_MS);
+  const longest = Math.min(FIRST_DELAY_MS * 2 ** attempt, MAX_DELAY_MS);
   return longest * (0.5 + Math.random() / 2);
 }
 

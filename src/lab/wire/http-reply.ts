@@ -9,12 +9,12 @@ export interface HttpReply {
 }
 
 const UPDATE_REQUIRED = 'com.apple.softwareupdate.required';
-const MOST_TEXT = 200;
+const MAX_TEXT_LENGTH = 200;
 
 /** The error for an answer other than the expected one, with the reason that the server gave. */
 export function refusedReply(url: string, reply: HttpReply): LabError {
   const { origin, pathname } = new URL(url);
-  const text = reasonIn(reply)?.replaceAll(/\s+/g, ' ').trim().slice(0, MOST_TEXT);
+  const text = reasonIn(reply)?.replaceAll(/\s+/g, ' ').trim().slice(0, MAX_TEXT_LENGTH);
   const reason = text === undefined || text === '' ? 'it gave no reason' : text;
   return new LabError(`${origin}${pathname} answered ${reply.status}: ${reason}`);
 }

@@ -121,8 +121,9 @@ export interface Reporter {
 /** A Mac repeats the request type, an iPhone does not. */
 export function reportMessage({ channel, platform }: Reporter, answered: AnsweredCommand): Buffer {
   const { commandUuid, requestType, answer } = answered;
+  const results = answer.status === 'Acknowledged' ? answer.body : undefined;
   return buildPlist({
-    ...(answer.status === 'Acknowledged' ? answer.body : {}),
+    ...results,
     ErrorChain: answer.status === 'Error' ? describeErrors(answer.errors) : undefined,
     RequestType: platform === 'macOS' ? requestType : undefined,
     Status: answer.status,

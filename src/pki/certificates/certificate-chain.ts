@@ -7,7 +7,7 @@ import { isIssuedBy } from '../../crypto/x509/certificate-path.js';
 import type { Database } from '../../db/connection/database.js';
 import { type CertificateFile, findAuthoritiesNamed } from '../../db/pki/certificate-uses.js';
 
-const LONGEST_CHAIN = 8;
+const MAX_CHAIN_LENGTH = 8;
 
 /** The issuers up to the root: the chain stored with the certificate, else CAs stored here. */
 export async function chainOf(
@@ -17,7 +17,7 @@ export async function chainOf(
   const stored = splitChain(chain_der).map(parseCertificate);
   if (stored.length > 0) return stored;
   const path: ParsedCertificate[] = [];
-  for (let last = parseCertificate(der); path.length < LONGEST_CHAIN; ) {
+  for (let last = parseCertificate(der); path.length < MAX_CHAIN_LENGTH; ) {
     const issuer = await findIssuer(db, last);
     if (issuer === undefined) break;
     path.push(issuer);

@@ -6,7 +6,7 @@ import { certificateUses } from '../../db/pki/certificate-uses.js';
 import { findPrivateKey } from '../../db/pki/private-key-repository.js';
 import { isLastTlsCertificate } from '../../db/pki/tls-certificate-repository.js';
 import { AppError } from '../../errors.js';
-import { attributeFault, refusal } from './attribute-faults.js';
+import { attributeFault, refusal } from './attribute-refusal.js';
 import { hostFault, purposeFault, unfitness } from './certificate-fitness.js';
 import type { UploadedCertificate } from './uploaded-certificate.js';
 

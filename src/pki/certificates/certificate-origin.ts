@@ -5,7 +5,7 @@ import type { CertificatePurpose, CertificateRecord } from '../../db/pki/certifi
 import { findAppleAccount, type StoredCertificate } from '../../db/pki/certificate-uses.js';
 import { findSigningRequests, type KnownRequest } from '../../db/pki/signing-request-repository.js';
 import { AppError } from '../../errors.js';
-import { attributeFault, refusal } from './attribute-faults.js';
+import { attributeFault, refusal } from './attribute-refusal.js';
 import { certificateRecord } from './certificate-record.js';
 
 const REQUEST_POINTER = '/data/relationships/certificate_signing_request/data';

@@ -57,7 +57,7 @@ export interface CertificateServiceDeps {
 export interface CertificateInput extends CertificateUpload {
   purpose: CertificatePurpose;
   /** The stored key that the client names as that of the certificate. */
-  privateKeyId?: number | null;
+  privateKeyId?: number | null | undefined;
   /** The signing request that the client names. */
   signingRequestId?: number | null;
   /** Push certificates only; by default that of the request or of the former certificate. */

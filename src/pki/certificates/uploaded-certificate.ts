@@ -5,7 +5,7 @@ import { WrongPassword } from '../../crypto/pkcs12/password-encryption.js';
 import { openPkcs12 } from '../../crypto/pkcs12/pkcs12.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
-import { attributeFault, refusal } from './attribute-faults.js';
+import { attributeFault, refusal } from './attribute-refusal.js';
 import { findLeaf, isKeyOf, sortChain, type UploadedParts } from './certificate-chain.js';
 import { decodeBase64Text, readCertificateText } from './certificate-text.js';
 

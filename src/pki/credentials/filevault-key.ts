@@ -23,7 +23,7 @@ const KEY_BITS = 2048;
 const YEARS = 20;
 const LABEL = 'file-vault/key';
 /** Apple's have 29 characters. */
-const MOST_KEY_BYTES = 256;
+const MAX_KEY_BYTES = 256;
 
 /** The key pair of this server to which Macs encrypt their FileVault recovery keys. */
 export class FileVaultKey {
@@ -54,7 +54,7 @@ export class FileVaultKey {
     try {
       const content = openEnvelopedData(cms, { ...pair, isNamed: true });
       const key = content.toString('utf8').trim();
-      return key.length > 0 && content.length <= MOST_KEY_BYTES ? key : undefined;
+      return key.length > 0 && content.length <= MAX_KEY_BYTES ? key : undefined;
     } catch (error) {
       if (error instanceof AppError) return undefined;
       throw error;

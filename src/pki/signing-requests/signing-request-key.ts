@@ -7,7 +7,7 @@ import {
 } from '../../crypto/keys/keys.js';
 import type { CertificatePurpose } from '../../db/pki/certificate-repository.js';
 import type { ErrorDetail } from '../../errors.js';
-import { attributeFault } from '../certificates/attribute-faults.js';
+import { attributeFault } from '../certificates/attribute-refusal.js';
 
 const RSA_BITS = { least: 2048, most: 4096, usual: 2048 };
 const CURVES = new Map([

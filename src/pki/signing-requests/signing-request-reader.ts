@@ -4,7 +4,7 @@ import { describeKey } from '../../crypto/keys/keys.js';
 import { type ParsedCsr, parseCsr } from '../../crypto/x509/csr.js';
 import { AppError } from '../../errors.js';
 import { formatAlternativeName } from '../certificates/alternative-names.js';
-import { attributeFault, refusal } from '../certificates/attribute-faults.js';
+import { attributeFault, refusal } from '../certificates/attribute-refusal.js';
 
 const LABEL = /^(NEW )?CERTIFICATE REQUEST$/;
 

@@ -20,7 +20,7 @@ import {
 } from '../../db/pki/signing-request-repository.js';
 import { AppError, type ErrorDetail, notFound } from '../../errors.js';
 import { hostNameOf, parseAlternativeName } from '../certificates/alternative-names.js';
-import { attributeFault, refusal } from '../certificates/attribute-faults.js';
+import { attributeFault, refusal } from '../certificates/attribute-refusal.js';
 import { requireAppleAccount } from '../certificates/certificate-origin.js';
 import { findKeyFor, openPrivateKey, storeSealedKey } from '../certificates/stored-keys.js';
 import { faultOfKey, type RequestedKey, readRequestedKey } from './signing-request-key.js';
@@ -191,12 +191,14 @@ function buildRequest(
   { subject, names, purpose }: Omit<RequestPlan, 'generate'> & { purpose: CertificatePurpose },
 ): ParsedCsr {
   const publicKey = importPublicKey(exportPublicKey(privateKey));
+  const usage = purpose === 'mdm.webcrt' ? serverUsage(publicKey) : undefined;
   const der = buildCsr({
     subject,
     publicKey,
     privateKey,
     subjectAltName: names.length > 0 ? names : undefined,
-    ...(purpose === 'mdm.webcrt' && serverUsage(publicKey)),
+    keyUsage: usage?.keyUsage,
+    extendedKeyUsage: usage?.extendedKeyUsage,
   });
   return parseCsr(der);
 }

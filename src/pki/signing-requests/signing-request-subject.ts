@@ -1,9 +1,9 @@
 import type { NameAttribute } from '../../crypto/x509/names.js';
 import { parseDistinguishedName } from '../../crypto/x509/parse-distinguished-name.js';
 import { AppError, type ErrorDetail } from '../../errors.js';
-import { attributeFault } from '../certificates/attribute-faults.js';
+import { attributeFault } from '../certificates/attribute-refusal.js';
 
-const LONGEST_COMMON_NAME = 64;
+const MAX_COMMON_NAME_LENGTH = 64;
 
 /** The API attributes that make up a subject, with their RFC 4514 types: least specific first. */
 const PARTS = {
@@ -63,7 +63,7 @@ function nameFaults(subject: NameAttribute[]): string[] {
     if (type === 'C' && !/^[A-Za-z]{2}$/.test(value)) {
       return ['subject: the country (C) must be 2 letters'];
     }
-    if (type !== 'CN' || [...value].length <= LONGEST_COMMON_NAME) return [];
-    return [`subject: the common name (CN) has at most ${LONGEST_COMMON_NAME} characters`];
+    if (type !== 'CN' || [...value].length <= MAX_COMMON_NAME_LENGTH) return [];
+    return [`subject: the common name (CN) has at most ${MAX_COMMON_NAME_LENGTH} characters`];
   });
 }

@@ -11,7 +11,7 @@ import { listDeviceAnchors } from '../../db/pki/tls-certificate-repository.js';
  */
 type TlsChain = readonly Buffer[];
 
-const LONGEST_CHAIN = 8;
+const MAX_CHAIN_LENGTH = 8;
 
 let publicRoots: ParsedCertificate[] | undefined;
 
@@ -34,7 +34,7 @@ export function isSelfSigned(certificate: ParsedCertificate): boolean {
  * chain with its root, if known, and the anchors that an admin has stored for a proxy.
  */
 export async function tlsTrust(db: Database, tlsChain: TlsChain): Promise<ParsedCertificate[]> {
-  const chain = tlsChain.slice(0, LONGEST_CHAIN).map(parseCertificate);
+  const chain = tlsChain.slice(0, MAX_CHAIN_LENGTH).map(parseCertificate);
   const stored = (await listDeviceAnchors(db.knex)).map(parseCertificate);
   const own = isPubliclyTrusted(chain) ? [] : await withRoot(db, chain);
   const byFingerprint = new Map(
@@ -68,7 +68,7 @@ async function withRoot(
     const subject: ParsedCertificate = last;
     const named = (await findAuthoritiesNamed(knex, subject.issuer)).map(parseCertificate);
     const issuer = named.find((candidate) => isIssuedBy(subject, candidate));
-    if (issuer === undefined || whole.length >= LONGEST_CHAIN) break;
+    if (issuer === undefined || whole.length >= MAX_CHAIN_LENGTH) break;
     whole.push(issuer);
   }
   return whole;

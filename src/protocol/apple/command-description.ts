@@ -118,11 +118,16 @@ function describeKey(key: SchemaKey, above: Levels): KeyDescription {
     format: key.format,
     is_secret: type !== 'boolean' && isSecretName(key.key) ? true : undefined,
     platforms: ownRules(key, levels),
-    ...(subkeys && describeSubkeys(type, subkeys, levels)),
+    ...describeSubkeys(type, subkeys, levels),
   };
 }
 
-function describeSubkeys(type: SchemaKey['type'], subkeys: SchemaKey[], levels: Levels) {
+function describeSubkeys(
+  type: SchemaKey['type'],
+  subkeys: SchemaKey[] | undefined,
+  levels: Levels,
+): Pick<KeyDescription, 'items' | 'keys' | 'choices'> {
+  if (subkeys === undefined) return {};
   if (type === 'array') return { items: describeKeys(subkeys, levels) };
   if (type !== 'string') return { keys: describeKeys(subkeys, levels) };
   const choices = subkeys.map((key) => {

@@ -22,7 +22,7 @@ export type { Platform } from './schema-types.js';
 const ATTRIBUTES = '/data/attributes';
 const PARAMETERS = `${ATTRIBUTES}/parameters`;
 /** Ten times the values of a command with a thousand identifiers. */
-const MOST_VALUES = 20_000;
+const MAX_VALUES = 20_000;
 
 /**
  * Checks a command's parameters, as plist values, against Apple's schema. Returns every fault with
@@ -45,8 +45,8 @@ export function jsonToPlist(
   const item = commandItem(requestType);
   if (item === undefined) return { value: newDict(), faults: [unknownType(requestType)] };
   const given = json ?? {};
-  if (!hasAtMost(MOST_VALUES, given)) {
-    const detail = `parameters hold more than ${MOST_VALUES} values`;
+  if (!hasAtMost(MAX_VALUES, given)) {
+    const detail = `parameters hold more than ${MAX_VALUES} values`;
     return { value: newDict(), faults: [fault(PARAMETERS, detail)] };
   }
   if (typeof given !== 'object' || Array.isArray(given)) {

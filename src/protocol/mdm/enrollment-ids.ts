@@ -1,5 +1,6 @@
+import { omitAbsent } from '../omit-absent.js';
 import type { PlistDict } from '../plist/plist.js';
-import { identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
+import { identifierOf, invalidMessage, textOf } from './message-fields.js';
 
 /** The one UserID of all users of Shared iPads: only their short name differs. */
 const SHARED_IPAD_USER = 'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF';

@@ -1,5 +1,6 @@
+import { omitAbsent } from '../omit-absent.js';
 import { type PlistDict, parsePlistDict } from '../plist/plist.js';
-import { dataOf, identifierOf, invalidMessage, omitAbsent, textOf } from './message-fields.js';
+import { dataOf, identifierOf, invalidMessage, textOf } from './message-fields.js';
 
 /**
  * What a device reports before it is enrolled: Apple's MachineInfo, or the attributes that a

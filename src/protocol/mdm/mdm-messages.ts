@@ -1,3 +1,4 @@
+import { omitAbsent } from '../omit-absent.js';
 import { type PlistDict, parsePlistDict } from '../plist/plist.js';
 import { type EnrollmentIds, enrollmentIds } from './enrollment-ids.js';
 import {
@@ -8,7 +9,6 @@ import {
   dictsOf,
   identifierOf,
   invalidMessage,
-  omitAbsent,
   textOf,
   unlockTokenOf,
 } from './message-fields.js';

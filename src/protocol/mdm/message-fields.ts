@@ -1,25 +1,12 @@
 import { AppError } from '../../errors.js';
 import { isPlistDict, type PlistDict } from '../plist/plist.js';
 
-const LONGEST_IDENTIFIER = 255;
+const MAX_IDENTIFIER_LENGTH = 255;
 const CONTROL = /\p{Cc}/u;
 
 /** AppError `invalid_message` 400. */
 export function invalidMessage(reason: string): AppError {
   return new AppError('invalid_message', 400, `Not a valid device message: ${reason}`);
-}
-
-/** T with each optional member allowed to be undefined. */
-type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
-
-/** A copy without the members that are undefined. */
-export function omitAbsent<T extends object>(fields: Loose<T>): T {
-  const given = fields as Record<string, unknown>;
-  const present: Record<string, unknown> = {};
-  for (const name in given) {
-    if (given[name] !== undefined) present[name] = given[name];
-  }
-  return present as T;
 }
 
 /** A string that is not empty; undefined for anything else. */
@@ -32,7 +19,7 @@ export function textOf(body: PlistDict, key: string): string | undefined {
 export function identifierOf(body: PlistDict, key: string): string | undefined {
   const value = textOf(body, key);
   if (value === undefined) return undefined;
-  if (value.length > LONGEST_IDENTIFIER) throw invalidMessage(`${key} is too long`);
+  if (value.length > MAX_IDENTIFIER_LENGTH) throw invalidMessage(`${key} is too long`);
   if (CONTROL.test(value)) throw invalidMessage(`${key} has a control character`);
   return value;
 }

@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { importPublicKey } from '../../crypto/keys/keys.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 
-const MOST_SIGNERS = 100_000;
+const MAX_SIGNERS = 100_000;
 /** Keys that OpenSSL has read take 3 KB each, twice what the rest of a signer takes. */
-const MOST_KEYS = 10_000;
+const MAX_KEYS = 10_000;
 
 /** The trusted CA that issued a certificate, as decided by `pki/trust`. */
 export interface IssuerTrust {
@@ -54,11 +54,11 @@ export interface FoundSigner {
 export class SignerCache {
   readonly #signers: LRUCache<string, CompactSigner>;
   readonly #keys = new LRUCache<CompactSigner, true>({
-    max: MOST_KEYS,
+    max: MAX_KEYS,
     dispose: (_value, signer) => signer.forgetKey(),
   });
 
-  constructor(max = MOST_SIGNERS) {
+  constructor(max = MAX_SIGNERS) {
     this.#signers = new LRUCache({ max });
   }
 

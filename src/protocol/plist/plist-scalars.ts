@@ -6,7 +6,7 @@ const DATE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/;
 const MIN_INTEGER = -(2n ** 63n);
 const MAX_INTEGER = 2n ** 64n - 1n;
 /** Longer digit strings are always out of range; BigInt on megabytes would be slow. */
-const LONGEST_INTEGER = 64;
+const MAX_INTEGER_LENGTH = 64;
 
 /** A number where it is exact, else a bigint within what 64 bits hold, signed or not. */
 export function toPlistInteger(value: bigint): number | bigint {
@@ -20,7 +20,7 @@ export function parseInteger(text: string): number | bigint {
   const digits = text.trim();
   if (!INTEGER.test(digits)) throw invalidPlist('bad integer');
   if (digits.length < 15 && !/[xX]/.test(digits)) return Number(digits) + 0;
-  if (digits.length > LONGEST_INTEGER) throw invalidPlist('integer beyond 64 bits');
+  if (digits.length > MAX_INTEGER_LENGTH) throw invalidPlist('integer beyond 64 bits');
   const magnitude = BigInt(digits.replace(/^[+-]/, ''));
   return toPlistInteger(digits.startsWith('-') ? -magnitude : magnitude);
 }

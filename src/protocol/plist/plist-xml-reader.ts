@@ -14,7 +14,7 @@ import {
   dictFrame,
   emptyValue,
   type Frame,
-  LONGEST_PROLOG_TAG,
+  MAX_PROLOG_TAG_LENGTH,
   PLIST_CLOSE,
   PLIST_OPEN,
   XML_DECLARATION,
@@ -71,7 +71,7 @@ class XmlReader {
   }
 
   private match(pattern: RegExp): RegExpExecArray | null {
-    const found = pattern.exec(this.text.slice(this.pos, this.pos + LONGEST_PROLOG_TAG));
+    const found = pattern.exec(this.text.slice(this.pos, this.pos + MAX_PROLOG_TAG_LENGTH));
     if (found) this.pos += found[0].length;
     return found;
   }

@@ -1,7 +1,7 @@
 import type { PlistRead } from './plist-node.js';
 import { hasIllegalCharacter, newDict, type PlistDict } from './plist-value.js';
 
-/** What stands before the first value, tag by tag; none is longer than LONGEST_PROLOG_TAG. */
+/** What stands before the first value, tag by tag; none is longer than MAX_PROLOG_TAG_LENGTH. */
 export const XML_DECLARATION =
   /^<\?xml\s+version\s*=\s*["']1\.[01]["'](?:\s+encoding\s*=\s*["']([\w.-]+)["'])?(?:\s+standalone\s*=\s*["'](?:yes|no)["'])?\s*\?>/;
 export const DOCTYPE =
@@ -11,7 +11,7 @@ export const PLIST_CLOSE = /^<\/plist\s*>/;
 /**
  * Apple's DOCTYPE has 111 characters. Attributes without end would overflow the pattern's stack.
  */
-export const LONGEST_PROLOG_TAG = 2_048;
+export const MAX_PROLOG_TAG_LENGTH = 2_048;
 
 /** One open container: a dictionary, waiting for a key or holding one, or an array. */
 export interface Frame {
@@ -61,7 +61,7 @@ const NAMED = new Map([
 ]);
 const NUMBER = /^#(?:(\d{1,7})|x([0-9a-fA-F]{1,6}))$/;
 /** `#1114111`; nothing that a reference may say is longer. */
-const LONGEST_REFERENCE = 8;
+const MAX_REFERENCE_LENGTH = 8;
 
 /** The text with its references replaced, in one pass. `onReference` counts them; `fail` throws. */
 export function decodeReferences(
@@ -73,7 +73,7 @@ export function decodeReferences(
   for (let at = raw.indexOf('&'); at >= 0; at = raw.indexOf('&', from)) {
     onReference();
     const start = at + 1;
-    const length = raw.slice(start, start + LONGEST_REFERENCE + 1).indexOf(';');
+    const length = raw.slice(start, start + MAX_REFERENCE_LENGTH + 1).indexOf(';');
     if (length < 0) fail('unknown entity');
     text += raw.slice(from, at) + referencedText(raw.slice(start, start + length), fail);
     from = start + length + 1;

@@ -5,8 +5,8 @@ import { elementKey, keyNamed, type SchemaKey } from '../apple/schema-types.js';
 import { type PlistNode, type PlistNodeDict, parsePlistNodes } from '../plist/plist.js';
 
 /** Reading a longer one would hold up the event loop. */
-const MOST_BYTES = 512 * 1024;
-const MOST_PAYLOADS = 1_000;
+const MAX_BYTES = 512 * 1024;
+const MAX_PAYLOADS = 1_000;
 const SEQUENCE = 0x30;
 
 /** Exactly what Apple's own tools write: no attribute and no comment has a place for other text. */
@@ -53,7 +53,7 @@ const PLAIN_DATA: Record<string, { key: string; isPlain: (data: Buffer) => boole
  * secret. False for every other profile, also for one that can't be read.
  */
 export function isPlainProfile(bytes: Buffer): boolean {
-  if (bytes.length > MOST_BYTES) return false;
+  if (bytes.length > MAX_BYTES) return false;
   try {
     const file = bytes[0] === SEQUENCE ? parseSignedData(bytes).content : bytes;
     return file !== undefined && isPlainXml(file) && isPlainRoot(parsePlistNodes(file));
@@ -71,7 +71,7 @@ function isPlainXml(file: Buffer): boolean {
 function isPlainRoot(profile: PlistNode): boolean {
   if (!(profile instanceof Map)) return false;
   const { PayloadContent: payloads, ...others } = Object.fromEntries(profile);
-  if (!Array.isArray(payloads) || payloads.length > MOST_PAYLOADS) return false;
+  if (!Array.isArray(payloads) || payloads.length > MAX_PAYLOADS) return false;
   return (
     isPlainDict(new Map(Object.entries(others)), topLevelKeys) && payloads.every(isPlainPayload)
   );

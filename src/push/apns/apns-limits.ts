@@ -43,7 +43,7 @@ export const APNS_LIMITS: Readonly<ApnsLimits> = {
   drainTimeout: 2_000,
 };
 
-const LONGEST_TICK = 500;
+const MAX_TICK_MS = 500;
 const TICKS_PER_TIMEOUT = 10;
 const TICKS_OF_A_STALL = 4;
 
@@ -55,7 +55,7 @@ const TICKS_OF_A_STALL = 4;
 export function startTicks(limits: ApnsLimits, onTick: (now: number) => void): () => void {
   const { requestTimeout, connectTimeout, pingTimeout } = limits;
   const shortest = Math.min(requestTimeout, connectTimeout, pingTimeout);
-  const interval = Math.min(LONGEST_TICK, shortest / TICKS_PER_TIMEOUT);
+  const interval = Math.min(MAX_TICK_MS, shortest / TICKS_PER_TIMEOUT);
   let last = performance.now();
   const timer = setInterval(() => {
     const now = performance.now();

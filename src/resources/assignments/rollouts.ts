@@ -14,19 +14,19 @@ export interface RolloutServices {
   rollouts: Service<Pick<Rollouts, 'begin' | 'remove'>>;
 }
 
-const MOST_STAGES = 20;
-const MOST_SOAK_MINUTES = 30 * 24 * 60;
+const MAX_STAGES = 20;
+const MAX_SOAK_MINUTES = 30 * 24 * 60;
 
 const STAGE = z.strictObject({
   percent: z.number().min(0).max(100).refine(hasTwoDecimals, 'must have at most two decimals'),
-  soak_minutes: z.int().min(0).max(MOST_SOAK_MINUTES),
+  soak_minutes: z.int().min(0).max(MAX_SOAK_MINUTES),
 });
 type Stage = z.infer<typeof STAGE>;
 
 const STAGES = z
   .array(STAGE)
   .min(1)
-  .max(MOST_STAGES)
+  .max(MAX_STAGES)
   .superRefine((stages, issues) => {
     for (const [index, { percent }] of stages.entries()) {
       const message = faultOfPercent(percent, { former: stages[index - 1], index, stages });

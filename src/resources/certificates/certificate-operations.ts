@@ -49,7 +49,7 @@ export async function updateCertificate(
     ...(attributes as Omit<CertificateChange, 'id' | 'privateKeyId'>),
     id,
     isForced: flags.has('force'),
-    ...(toOne.rsa_private_key !== undefined && { privateKeyId: toOne.rsa_private_key }),
+    privateKeyId: toOne.rsa_private_key,
   });
   return withWarnings(trx, services, id);
 }

@@ -138,7 +138,8 @@ function openColumns(input: WriteInput & { shape: ResourceShape }): Values {
   const now = new Date();
   const status = { status: 'unconfirmed', status_text: null, status_advice: null, status_at: now };
   const isToken = CREDENTIALS.some((name) => typeof input.attributes[name] === 'string');
-  return { ...values, ...status, ...(isToken ? { token_updated_at: now } : {}) };
+  const opened = { ...values, ...status };
+  return isToken ? { ...opened, token_updated_at: now } : opened;
 }
 
 function sealedColumns(

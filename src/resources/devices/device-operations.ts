@@ -1,4 +1,4 @@
-import type { NameChanges, RenamableDevice } from '../../commands/rename.js';
+import type { NameChanges, RenamableDevice } from '../../commands/rename-device.js';
 import { AppError, notFound } from '../../errors.js';
 import type { Transaction } from '../../jsonapi/context.js';
 import type { CreatePlan } from '../../jsonapi/create-plan.js';

@@ -3,7 +3,7 @@ import { ReportSweep } from '../../../src/commands/reports/report-sweep.js';
 import { WaitingReports } from '../../../src/commands/reports/waiting-reports.js';
 import { ReportSetup } from './report-setup.js';
 
-const MOST_WAITING = 10_000;
+const MAX_WAITING = 10_000;
 
 let setup: ReportSetup;
 let waiting: WaitingReports;
@@ -84,12 +84,12 @@ it('a device whose report was left is admitted after a sweep that began later', 
 it('reports beyond the 10,000 that wait stay in the database until there is room', async () => {
   const [deviceId = 0] = await setup.storeDevices(1);
   const [first = 0, second = 0] = await setup.storeReports([{ deviceId }, { deviceId }]);
-  for (let at = 1; at <= MOST_WAITING; at += 1) waiting.add({ id: -at, deviceId: -at });
+  for (let at = 1; at <= MAX_WAITING; at += 1) waiting.add({ id: -at, deviceId: -at });
   expect(sweep.admits({ id: first, deviceId })).toBe(false);
   sweep.start();
   await new Promise((resolve) => setImmediate(resolve));
   sweep.continueIfBehind();
-  expect([waiting.size, pagesFound]).toEqual([MOST_WAITING, 0]);
+  expect([waiting.size, pagesFound]).toEqual([MAX_WAITING, 0]);
   takeAll();
   // There is room, but the second must not overtake the first.
   expect(sweep.admits({ id: second, deviceId })).toBe(false);

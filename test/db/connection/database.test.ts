@@ -1,9 +1,9 @@
 import {
   connectDatabase,
-  connectionUrl,
   type Database,
   runStatement,
 } from '../../../src/db/connection/database.js';
+import { connectionUrl } from '../../helpers/connection-url.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { duringOutage } from '../../helpers/outage.js';
 import { capturingLogger } from '../../http/log-lines.js';

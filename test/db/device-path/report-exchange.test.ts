@@ -2,9 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   type IncomingReport,
   ReportExchange,
-  type ReportStatus,
 } from '../../../src/db/device-path/report-exchange.js';
 import { LAST_PRIORITY } from '../../../src/db/devices/command-repository.js';
+import type { ReportStatus } from '../../../src/protocol/mdm/mdm-messages.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 let test: TestDatabase;

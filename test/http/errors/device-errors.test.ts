@@ -3,7 +3,7 @@ import request from 'supertest';
 import { AppError } from '../../../src/errors.js';
 import {
   deviceErrorHandler,
-  MOST_LINES,
+  MAX_LINES,
   sendUnrecognizedDevice,
 } from '../../../src/http/errors/device-errors.js';
 import { capturingLogger } from '../log-lines.js';
@@ -48,11 +48,11 @@ describe('errors on the device surfaces', () => {
 
   it('logs a flood of refusals at level debug, and once what to do about it', async () => {
     const app = appThatFails(new AppError('invalid_signature', 400, 'not valid'));
-    for (let count = 0; count < MOST_LINES + 5; count += 1) await request(app).get('/mdm');
+    for (let count = 0; count < MAX_LINES + 5; count += 1) await request(app).get('/mdm');
     const levels = lines.map(({ level }) => level);
-    expect(levels.filter((level) => level === 30)).toHaveLength(MOST_LINES);
-    expect(levels.slice(MOST_LINES)).toEqual([20, 40, 20, 20, 20, 20]);
-    expect(lines[MOST_LINES + 1]?.msg).toMatch(/block it at the firewall/);
+    expect(levels.filter((level) => level === 30)).toHaveLength(MAX_LINES);
+    expect(levels.slice(MAX_LINES)).toEqual([20, 40, 20, 20, 20, 20]);
+    expect(lines[MAX_LINES + 1]?.msg).toMatch(/block it at the firewall/);
   });
 
   it('answers 503 with Retry-After to a fault of ours', async () => {

@@ -10,12 +10,12 @@ import {
   until,
 } from './stand-in-under-test.js';
 
-const MOST_TOKENS = 50;
+const MAX_TOKENS = 50;
 
 let lab: StandInUnderTest;
 
 beforeAll(async () => {
-  lab = await startUnderTest({ mostTokens: MOST_TOKENS, maxConcurrentStreams: 3 });
+  lab = await startUnderTest({ mostTokens: MAX_TOKENS, maxConcurrentStreams: 3 });
 });
 
 afterAll(async () => {
@@ -89,11 +89,11 @@ describe('the stand-in for APNs bounds', () => {
   });
 
   it('tokens in memory: what does not fit is accepted and forgotten', async () => {
-    for (let index = 0; index < MOST_TOKENS + 10; index += 1) {
+    for (let index = 0; index < MAX_TOKENS + 10; index += 1) {
       const token = index.toString(16).padStart(64, '0');
       expect((await lab.push({ ':path': `/3/device/${token}` })).status).toBe(200);
     }
-    expect(lab.standIn.report().tokens).toBe(MOST_TOKENS);
+    expect(lab.standIn.report().tokens).toBe(MAX_TOKENS);
     expect(lab.standIn.report().forgotten).toBeGreaterThanOrEqual(10);
   });
 

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/a11y/useSemanticElements: <hr> is the separator that nobody can move
 import { useRef } from 'react';
 import { useMove } from 'react-aria/useMove';
-import { LEAST_WIDTH, MOST_WIDTH } from './widths';
+import { LEAST_WIDTH, MAX_WIDTH } from './widths';
 
 const KEY_STEP = 16;
 
@@ -26,7 +26,7 @@ export function Resizer({ label, width, onMove, onEnd }: Props) {
     onMove: ({ deltaX, pointerType }) => {
       const step = pointerType === 'keyboard' ? deltaX * KEY_STEP : deltaX;
       const next = Math.round(reached.current + step);
-      reached.current = Math.max(LEAST_WIDTH, Math.min(MOST_WIDTH, next));
+      reached.current = Math.max(LEAST_WIDTH, Math.min(MAX_WIDTH, next));
       onMove(reached.current);
     },
     onMoveEnd: () => onEnd(reached.current),
@@ -40,7 +40,7 @@ export function Resizer({ label, width, onMove, onEnd }: Props) {
       aria-label={label}
       aria-valuenow={width}
       aria-valuemin={LEAST_WIDTH}
-      aria-valuemax={MOST_WIDTH}
+      aria-valuemax={MAX_WIDTH}
       tabIndex={0}
       className="table-resizer"
       onDoubleClick={() => onEnd(undefined)}

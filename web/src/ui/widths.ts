@@ -1,3 +1,3 @@
 /** Pixels that a column can be given. */
 export const LEAST_WIDTH = 60;
-export const MOST_WIDTH = 1_200;
+export const MAX_WIDTH = 1_200;

@@ -16,11 +16,12 @@ const JSONAPI = { version: '1.0' };
 /** One example of every document and body of each type, by the names of `components.examples`. */
 export function resourceExamples(definition: ResourceDefinition, basePath: string): Schemas {
   const { type, access } = definition;
-  return {
+  const examples: Schemas = {
     [`${type}_document`]: example(documentExample(definition, basePath)),
-    ...(access.create ? createExamples(definition) : {}),
-    ...(access.update ? { [`${type}_update`]: example(updateExample(definition)) } : {}),
   };
+  if (access.create) Object.assign(examples, createExamples(definition));
+  if (access.update) examples[`${type}_update`] = example(updateExample(definition));
+  return examples;
 }
 
 /** Examples of the documents of relationships, and of the bodies that change them. */
@@ -52,10 +53,11 @@ function linkageExample({ name, relation, self }: Link): Schemas {
   const isOne = relation.kind === 'toOne';
   const links = isOne ? { self: own } : { self: own, related: `${self}/${name}` };
   const shown = isOne ? { data: null, links } : { data, links };
-  return {
+  const examples: Schemas = {
     [linkageName(relation)]: example({ ...shown, jsonapi: JSONAPI }),
-    ...(isChangedAlone(relation) ? { [`${linkageName(relation)}_body`]: example({ data }) } : {}),
   };
+  if (isChangedAlone(relation)) examples[`${linkageName(relation)}_body`] = example({ data });
+  return examples;
 }
 
 function example(value: unknown): Schema {
@@ -98,7 +100,7 @@ function documentExample(definition: ResourceDefinition, basePath: string) {
   return {
     data: alwaysArray ? [data] : data,
     links: { self: data.links.self },
-    ...(alwaysArray ? { meta: { count: 1 } } : {}),
+    meta: alwaysArray ? { count: 1 } : undefined,
     jsonapi: JSONAPI,
   };
 }
@@ -131,7 +133,7 @@ function createExample(definition: ResourceDefinition, view?: View) {
     data: {
       type,
       attributes: sampleAttributes(definition, 'create', view),
-      ...(required.length > 0 ? { relationships: Object.fromEntries(relationships) } : {}),
+      relationships: required.length > 0 ? Object.fromEntries(relationships) : undefined,
     },
   };
 }

@@ -82,7 +82,7 @@ function apiOperation(method: string, operation: ApiOperation, inPath: Schema[])
       ...parameters.map((parameter) => ({ ...parameter })),
       ...headers.map(parameterRef),
     ],
-    ...(requestBody ? { requestBody: { ...requestBody, content: bodyContent(operation) } } : {}),
+    requestBody: requestBody && { ...requestBody, content: bodyContent(operation) },
     answers: Object.fromEntries(answers),
   });
 }
@@ -92,7 +92,7 @@ function answerOf({ description, content }: ApiAnswer, mayReplay: boolean): Sche
   return answerObject({
     description,
     headers,
-    ...(content ? { content: contentOf(content) } : {}),
+    content: content && contentOf(content),
   });
 }
 

@@ -15,7 +15,7 @@ export interface OperationText {
   isOpen?: boolean | undefined;
   /** Path, query and header parameters. */
   parameters: Schema[];
-  requestBody?: Schema;
+  requestBody?: Schema | undefined;
   answers: Record<string, Schema>;
   /** Statuses of error documents beside those that every operation has. */
   errors: number[];
@@ -31,7 +31,7 @@ export function operationObject(text: OperationText): Schema {
     summary,
     description: text.description ? `${text.description}\n\n${needs}` : needs,
     'x-role': role,
-    ...(text.isOpen ? { security: [] } : {}),
+    security: text.isOpen ? [] : undefined,
     parameters,
     requestBody,
     responses: { ...answers, ...errorAnswers(errors) },
@@ -40,7 +40,7 @@ export function operationObject(text: OperationText): Schema {
 
 export interface AnswerText {
   description: string;
-  content?: Schema;
+  content?: Schema | undefined;
   headers?: string[];
 }
 
@@ -49,7 +49,7 @@ export function answerObject({ description, content, headers = [] }: AnswerText)
   const more = headers.map((name) => [name, { $ref: `#/components/headers/${name}` }]);
   return {
     description,
-    ...(more.length > 0 ? { headers: Object.fromEntries(more) } : {}),
+    headers: more.length > 0 ? Object.fromEntries(more) : undefined,
     content,
   };
 }

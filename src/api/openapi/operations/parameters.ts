@@ -145,11 +145,9 @@ function headerParameters(): Schemas {
 export function resourceParameters(definition: ResourceDefinition, registry: Registry): Schemas {
   const { type } = definition;
   const include = includeParameter(definition, registry);
-  return {
-    [`${type}_sort`]: sortParameter(definition),
-    ...(include ? { [includeName(definition)]: include } : {}),
-    ...flagParameters(definition),
-  };
+  const parameters: Schemas = { [`${type}_sort`]: sortParameter(definition) };
+  if (include) parameters[includeName(definition)] = include;
+  return { ...parameters, ...flagParameters(definition) };
 }
 
 /** One for all types that are related to their device only: the names below it are most of the pattern. */

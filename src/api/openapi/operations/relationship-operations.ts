@@ -81,7 +81,9 @@ function changeOperation(
     role,
     parameters: ['id', 'idempotency_key', 'if_match'].map(parameterRef),
     requestBody: bodyRef(isMatching ? matchingBodyName(relation) : linkageBodyName(relation)),
-    answers: { 200: answerRef(answer), ...(isMatching && { 202: answerRef('links_later') }) },
+    answers: isMatching
+      ? { 200: answerRef(answer), 202: answerRef('links_later') }
+      : { 200: answerRef(answer) },
     errors: [400, 404, 409, 412, 413, 415, 422],
   };
 }

@@ -4,13 +4,12 @@ import {
   type ResourceDefinition,
 } from '../../../jsonapi/definition/definition.js';
 import { unionParts } from '../../../jsonapi/definition/unions.js';
+import type { WriteMode } from '../../../jsonapi/requests/input.js';
 import type { Schema } from '../../api-route.js';
 import { described } from '../texts/attribute-texts.js';
 import { writtenSchema } from './attribute-schema.js';
 import { linkageBody, unionBody } from './linkage-schemas.js';
 import { refTo, resourceSchemas, type Schemas, typeSchema } from './resource-schemas.js';
-
-type Mode = 'create' | 'update';
 
 /** The name of a create's body where the path fixes the relationship or attribute `fixed`. */
 export function createSchemaName(type: string, fixed?: string): string {
@@ -66,7 +65,7 @@ function createSchema(definition: ResourceDefinition, fixed?: string): Schema {
   return { anyOf: [document, other] };
 }
 
-function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string): Schema {
+function bodySchema(definition: ResourceDefinition, mode: WriteMode, fixed?: string): Schema {
   const { type } = definition;
   const needed = mode === 'create' ? requiredAttributes(definition, fixed) : [];
   const written = refTo(writtenName(type));
@@ -78,14 +77,14 @@ function bodySchema(definition: ResourceDefinition, mode: Mode, fixed?: string):
   const relationships = writtenRelationships(definition, mode, fixed);
   const properties = {
     type: typeSchema(type),
-    ...(mode === 'update' ? { id: refTo('given_id') } : {}),
+    id: mode === 'update' ? refTo('given_id') : undefined,
     attributes,
     relationships,
   };
   const required = [
     'type',
     ...(needs.length > 0 ? ['attributes'] : []),
-    ...(relationships && 'required' in relationships ? ['relationships'] : []),
+    ...(relationships?.required === undefined ? [] : ['relationships']),
   ];
   const data = { type: 'object', properties, required };
   return { type: 'object', properties: { data }, required: ['data'] };
@@ -118,7 +117,7 @@ function writtenAttributes({ type, attributes, defaults = {} }: ResourceDefiniti
 
 function writtenRelationships(
   definition: ResourceDefinition,
-  mode: Mode,
+  mode: WriteMode,
   fixed?: string,
 ): Schema | undefined {
   const { relationships } = definition;
@@ -139,12 +138,12 @@ function writtenRelationships(
       ...entries.map(([name, to]) => [name, { ...linkageBody(to) }]),
       ...unions.map((name) => [name, unionBody(definition, name)]),
     ]),
-    ...(required.length > 0 ? { required: required.map(([name]) => name) } : {}),
+    required: required.length > 0 ? required.map(([name]) => name) : undefined,
     additionalProperties: false,
   };
 }
 
-function isAccepted(relation: Relationship, mode: Mode): boolean {
+function isAccepted(relation: Relationship, mode: WriteMode): boolean {
   if (relation.kind === 'toMany') return relation.write === 'document';
   return relation.write === 'always' || relation.write === mode;
 }

@@ -1,9 +1,9 @@
 import * as z from 'zod/mini';
-import { LEAST_WIDTH, MOST_WIDTH } from '../../ui/widths.js';
+import { LEAST_WIDTH, MAX_WIDTH } from '../../ui/widths.js';
 import { FILTERS, type Kind, kindOf } from './attributes.js';
 import { membershipRule } from './membership.js';
 
-const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MOST_WIDTH));
+const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MAX_WIDTH));
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
 export const devicesSearch = z.object({

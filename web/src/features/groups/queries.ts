@@ -11,8 +11,8 @@ export type Tag = RowOf<Schemas['tags_resource']>;
 export type Group = RowOf<Schemas['device_groups_resource']>;
 
 /** As many as one page of the API holds. */
-const MOST_SHOWN = 1_000;
-const PAGE = { page: { size: MOST_SHOWN }, sort: ['name'] };
+const MAX_SHOWN = 1_000;
+const PAGE = { page: { size: MAX_SHOWN }, sort: ['name'] };
 const TAGS = { ...PAGE, fields: { tags: 'name,color,updated_at,devices_count' } };
 const GROUPS = {
   ...PAGE,

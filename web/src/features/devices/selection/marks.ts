@@ -16,7 +16,7 @@ export interface Mark {
 }
 
 /** As many as one request takes. */
-const MOST_AT_ONCE = 1_000;
+const MAX_AT_ONCE = 1_000;
 
 const PAGE = { page: { size: 1_000 }, sort: ['name'] };
 const STATIC = '{"name":"kind","op":"eq","val":"static"}';
@@ -57,9 +57,9 @@ export function useMark() {
         await send(owner, direction, { meta: { filter: target.rules, confirm } });
         return;
       }
-      for (let start = 0; start < target.ids.length; start += MOST_AT_ONCE) {
+      for (let start = 0; start < target.ids.length; start += MAX_AT_ONCE) {
         const data = target.ids
-          .slice(start, start + MOST_AT_ONCE)
+          .slice(start, start + MAX_AT_ONCE)
           .map((device) => ({ type: 'devices' as const, id: device }));
         await send(owner, direction, { data });
       }

@@ -15,7 +15,7 @@ interface Props {
 const words = groupsText.rule;
 const MATCHES: readonly Match[] = ['all', 'any', 'none'];
 /** As many blocks within each other as the API nests, less what a block itself takes. */
-const MOST_DEPTH = 2;
+const MAX_DEPTH = 2;
 
 /** Comparisons, and blocks of comparisons, that can be changed. */
 export function RuleForm({ block, onChange, number, onRemove }: Props) {
@@ -69,7 +69,7 @@ export function RuleForm({ block, onChange, number, onRemove }: Props) {
         <Button kind="quiet" onPress={() => add(newCondition())}>
           + {words.add}
         </Button>
-        {depth < MOST_DEPTH && (
+        {depth < MAX_DEPTH && (
           <Button kind="quiet" onPress={() => add(newBlock('any', [newCondition()]))}>
             + {words.addBlock}
           </Button>

@@ -1,8 +1,8 @@
 import type { SetupFault } from '../db/devices/device-setup-profiles.js';
 
-const MOST_SHOWN = 5;
-const MOST_NAME = 80;
-const MOST_TEXT = 200;
+const MAX_SHOWN = 5;
+const MAX_NAME_LENGTH = 80;
+const MAX_TEXT_LENGTH = 200;
 
 /** Why a device's profiles are withheld. */
 export const UNPROVED =
@@ -15,7 +15,7 @@ export function answerOf({
   command_reason: reason,
 }: Pick<SetupFault, 'status' | 'error_chain' | 'command_reason'>): string {
   const text = errors?.[0]?.LocalizedDescription;
-  const detail = typeof text === 'string' ? text.slice(0, MOST_TEXT) : reason;
+  const detail = typeof text === 'string' ? text.slice(0, MAX_TEXT_LENGTH) : reason;
   return `${status}${detail === null ? '' : `: ${detail}`}`;
 }
 
@@ -23,7 +23,7 @@ export function answerOf({
 export function reasonWithFaults(reason: string | null, faults: SetupFault[]): string | null {
   const withheld = faults.filter(({ fault }) => fault === 'withheld').length;
   const others = faults.filter(({ fault }) => fault !== 'withheld');
-  const shown = others.slice(0, MOST_SHOWN).map(describe);
+  const shown = others.slice(0, MAX_SHOWN).map(describe);
   if (others.length > shown.length) {
     shown.push(`${others.length - shown.length} profiles more failed`);
   }
@@ -39,7 +39,7 @@ function heldBack(count: number): string {
 }
 
 function describe(fault: SetupFault): string {
-  const profile = `profile ${fault.profile_id} "${fault.profile.slice(0, MOST_NAME)}"`;
+  const profile = `profile ${fault.profile_id} "${fault.profile.slice(0, MAX_NAME_LENGTH)}"`;
   if (fault.fault === 'unbuilt') return `${profile} was left out: it could not be built`;
   if (fault.command_id === null) return `${profile} was left out: its command was removed`;
   return `${profile} was not installed: command ${fault.command_id} is ${answerOf(fault)}`;
