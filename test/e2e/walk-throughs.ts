@@ -2,7 +2,7 @@
  * A page of docs/ joins by one line in WALK_THROUGHS. Its `sh` blocks are then typed in order, in one
  * shell, against a fresh server that was started with LAB=on (`env` adds settings). Write them for a
  * reader in the project's directory whose server is at http://localhost:8080 and whose token is in
- * data/admin-token. Every command must succeed, and none may leave a file outside data/: write to
+ * data/admin-token (data/lab-tour/admin-token for the lab). Every command must succeed, and none may leave a file outside data/: write to
  * "$(mktemp -d)". What a reader should see goes into `shows`.
  *
  * A line with `npm run simulate` and `--forever` runs in the background, as in a second terminal, once
