@@ -18,7 +18,7 @@ async function add(app: TestApp, purpose: string, days: number): Promise<number>
 }
 
 describe('a certificate that is added', () => {
-  it("has the credentials looked at once, if it ends within 60 days and is no device's", async () => {
+  it('is checked once if it ends within 60 days and is not of a device', async () => {
     const app = await startApp({ isSweeping: false });
     const jobs = () => app.db.knex('jobs').where({ task: 'credentials.check' }).pluck('key');
     await add(app, 'mdm.cacert', 60.1);

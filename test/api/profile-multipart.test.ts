@@ -225,7 +225,7 @@ describe('a client that', () => {
     );
   });
 
-  it('goes away in the middle leaves nothing behind', async () => {
+  it('disconnects in the middle leaves nothing behind', async () => {
     for (const start of [Buffer.alloc(0), part(FILE, content()).subarray(0, 300)]) {
       const socket = await open();
       socket.write(head('Content-Length: 5000'));

@@ -60,7 +60,7 @@ async function world({ facts = {}, reported = {}, payloads }: World) {
   return { device, id, unable: body.data.attributes.unable };
 }
 
-describe('a profile that a device can not have by the schema of Apple', () => {
+describe('a profile that a device cannot have by the schema of Apple', () => {
   it.each<[string, World, string, string]>([
     [
       'none of its payloads is for the platform',

@@ -60,7 +60,7 @@ async function verified() {
 }
 
 describe('a device that moves to another team with the same profile', () => {
-  it('keeps it: nothing is sent, nothing fails', async () => {
+  it('keeps it: nothing is sent, and nothing fails', async () => {
     const { device, id, tag } = await verified();
     const other = await addTag(app);
     await assign(id, other);
@@ -83,7 +83,7 @@ describe('a profile of which only the PayloadUUID has changed', () => {
 });
 
 describe('a device that enrolls again', () => {
-  it('has exactly what is assigned then: no row of before is left', async () => {
+  it('has exactly what is assigned then: no row of the former enrollment is left', async () => {
     const { device, id } = await verified();
     const other = await addProfile(app);
     const tag = await addTag(app, device);
@@ -101,7 +101,7 @@ describe('a device that enrolls again', () => {
   });
 });
 
-describe('a profile that is taken back before it was installed', () => {
+describe('a profile that is unassigned before it was installed', () => {
   it('is not removed from a device that was never sent it', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
@@ -113,7 +113,7 @@ describe('a profile that is taken back before it was installed', () => {
     expect(await itemsOf(app, device)).toEqual([]);
   });
 
-  it('is removed only once the device has answered an install that is on its way', async () => {
+  it('is removed only once the device has answered the install that is under way', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
@@ -133,8 +133,8 @@ describe('a profile that is taken back before it was installed', () => {
   });
 });
 
-describe('a profile that the device lost before it is taken back', () => {
-  it('is not stuck: the device refuses to remove it, and its list shows that it is gone', async () => {
+describe('a profile that the device lost before it is unassigned', () => {
+  it('is not stuck: the device refuses to remove it, and its list shows that it is not installed', async () => {
     const { device } = await verified();
     device.profiles.clear();
     await app.db.knex('device_tags').delete();
@@ -218,7 +218,7 @@ describe('a variable inside of data', () => {
 });
 
 describe('hundreds of pending commands', () => {
-  it('do not come of many saves: a device that is offline has one for each profile', async () => {
+  it('are not queued by many saves: an offline device has one for each profile', async () => {
     const device = await enrolled();
     const { id, identifier } = await addProfile(app);
     const tag = await addTag(app, device);
@@ -243,8 +243,8 @@ describe('a check-in that only renews an identity or a token', () => {
   });
 });
 
-describe('one profile that can not be installed', () => {
-  it('holds up no other profile, and not the answers of the device', async () => {
+describe('one profile that cannot be installed', () => {
+  it('delays no other profile, and not the answers of the device', async () => {
     const device = await enrolled();
     const bad = await addProfile(app, { PayloadDisplayName: 'of $ASSET_TAG' });
     const good = await addProfile(app);
@@ -263,7 +263,7 @@ describe('one profile that can not be installed', () => {
 });
 
 describe('a tag that is deleted', () => {
-  it('takes its profiles from its devices', async () => {
+  it('has its profiles removed from its devices', async () => {
     const { device, tag } = await verified();
     expect((await api.delete(`/tags/${tag}`)).status).toBe(204);
     expect(await carriedOut(device)).toEqual(['RemoveProfile', 'ProfileList']);

@@ -127,7 +127,7 @@ describe('the profile that enrolled a device', () => {
 });
 
 describe('a signed upload', () => {
-  it('comes to the device byte for byte, and is verified by its own PayloadUUID', async () => {
+  it('is sent to the device byte for byte, and is verified by its own PayloadUUID', async () => {
     const device = await enrolled();
     const content = buildPlistNodes(profile([payload('com.apple.wifi.managed')]));
     const signed = buildSignedData({ content, signer: await rsaIdentity() });
@@ -207,7 +207,7 @@ describe('the renewal of an identity by SCEP', () => {
 });
 
 describe('a group that is deleted', () => {
-  it('takes its profiles from its devices', async () => {
+  it('has its profiles removed from its devices', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const [group] = await app.db.knex('device_groups').insert({ name: 'Board' }, 'id');

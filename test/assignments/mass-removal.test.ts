@@ -84,7 +84,7 @@ async function warnings(): Promise<string[]> {
 }
 
 describe('devices that leave a smart group', () => {
-  it('keep a profile that too many of them would lose at once, until an admin goes on', async () => {
+  it('keep a profile that too many of them would lose at once, until an admin resumes it', async () => {
     const { id, group, devices } = await world(100);
     await leave(group, devices.slice(0, 30));
     await reconciler.run();
@@ -112,7 +112,7 @@ describe('devices that leave a smart group', () => {
   });
 
   it.each(['everything', 'the profile', 'the devices'])(
-    'keep it also when %s was paused meanwhile, once that goes on',
+    'keep it also when %s was paused meanwhile, once that is resumed',
     async (what) => {
       const { knex } = app.db;
       const { id, group, devices } = await world(100);
@@ -143,7 +143,7 @@ describe('devices that leave a smart group', () => {
     },
   );
 
-  it('lose it when an admin took it away while everything was paused', async () => {
+  it('lose it when an admin unassigned it while everything was paused', async () => {
     const { assignment } = await world(100);
     await api.post('/reconciler/pause');
     expect((await api.delete(`/assignments/${assignment}?confirm=100`)).status).toBe(204);
@@ -179,7 +179,7 @@ describe('devices that leave a smart group', () => {
     expect(await states()).toMatchObject({ verified: 360, removing: 40 });
   });
 
-  it('lose it when what others lost is more than an hour ago', async () => {
+  it('lose it when the removals from other devices are more than an hour ago', async () => {
     const { group, devices } = await world(100);
     await leave(group, devices.slice(0, MOST - 1));
     await reconciler.run();
@@ -190,7 +190,7 @@ describe('devices that leave a smart group', () => {
     expect(await app.db.knex('item_losses')).toHaveLength(MOST - 1);
   });
 
-  it('have it again without a command when they return', async () => {
+  it('keep it without a command when they join again', async () => {
     const { group, devices } = await world(100);
     const gone = devices.slice(0, 50);
     await leave(group, gone);
@@ -204,7 +204,7 @@ describe('devices that leave a smart group', () => {
     expect(types).toEqual(['ProfileList']);
   });
 
-  it('are held back by several processes together, and as a whole slice', async () => {
+  it('keep it when several processes reconcile them together, as a whole slice', async () => {
     const { group, devices } = await world(2_500);
     const all = [reconciler, reconcilerOf(app), reconcilerOf(app)];
     await leave(group, devices);
@@ -217,7 +217,7 @@ describe('devices that leave a smart group', () => {
   });
 });
 
-describe('every loss because of a smart group counts', () => {
+describe('the limit of removals because of smart groups counts those', () => {
   it('of devices that join one that is excluded', async () => {
     const { id, devices } = await world(100, 'static');
     const { knex } = app.db;
@@ -290,7 +290,7 @@ describe('every loss because of a smart group counts', () => {
     expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
   });
 
-  it('against the devices that have it: not those that it is not for', async () => {
+  it('against the devices that have it, not those that cannot have it', async () => {
     const { group, devices } = await world(400);
     const { knex } = app.db;
     await knex('device_items')
@@ -302,8 +302,8 @@ describe('every loss because of a smart group counts', () => {
   });
 });
 
-describe('what an admin does', () => {
-  it('is not held back: a tag or a static group that devices leave, an assignment that ends', async () => {
+describe('a change by an admin', () => {
+  it('is carried out at once: a tag or a static group that devices leave, an assignment that ends', async () => {
     const { group, devices } = await world(100, 'static');
     await leave(group, devices.slice(0, 60));
     await reconciler.run();
@@ -315,14 +315,14 @@ describe('what an admin does', () => {
     expect(await states()).toEqual({ removing: 100 });
   });
 
-  it('is not held back when a smart group is deleted', async () => {
+  it('is carried out at once when a smart group is deleted', async () => {
     const { group } = await world(100);
     expect((await api.delete(`/device_groups/${group}?confirm=100`)).status).toBe(204);
     await reconciler.run();
     expect(await states()).toEqual({ removing: 100 });
   });
 
-  it('waits, too, once a profile is held back', async () => {
+  it('waits, too, once a profile is paused', async () => {
     const { id, group, devices } = await world(100);
     await leave(group, devices.slice(0, 50));
     await reconciler.run();
@@ -335,7 +335,7 @@ describe('what an admin does', () => {
   });
 });
 
-it('a profile that is paused is not removed either', async () => {
+it('a profile that is paused by an admin is not removed either', async () => {
   const { id, group, devices } = await world(10, 'static');
   await api.post(`/profiles/${id}/pause`, {});
   await leave(group, devices.slice(0, 3));

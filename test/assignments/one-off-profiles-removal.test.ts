@@ -62,7 +62,7 @@ describe('removing a profile by the ids of devices', () => {
     });
   });
 
-  it('is refused where an assignment gives it to a device, until that is excluded', async () => {
+  it('is refused when an assignment installs it on a device, until the device is excluded', async () => {
     const [assigned, other] = [await enrolled(), await enrolled()];
     const { id } = await addProfile(app);
     const tag_id = await addTag(app, assigned);

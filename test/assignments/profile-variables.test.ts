@@ -90,7 +90,7 @@ async function verifiedOn(device: ManagedDevice): Promise<void> {
 }
 
 describe('a device without a value for a variable', () => {
-  it('gets nothing, says which values it lacks, and gets the profile once it has them', async () => {
+  it('is sent nothing, shows the missing values, and gets the profile once it has them', async () => {
     const device = await enrolled({ device_name: 'Ada' });
     await assigned('$ASSET_TAG $DEVICE_NAME $SECRET_none');
     expect(await device.poll()).toEqual([]);
@@ -133,7 +133,7 @@ describe('a device without a value for a variable', () => {
     expect(await itemOf(device)).toMatchObject({ reason_code: 'variable_has_no_value' });
   });
 
-  it('is not sent a command that waits any more', async () => {
+  it('is no longer sent a command that waits', async () => {
     const device = await enrolled({ asset_tag: 'A-1' });
     await assigned('$ASSET_TAG');
     expect(await itemOf(device)).toMatchObject({ action: 'install' });
@@ -147,7 +147,7 @@ describe('a device without a value for a variable', () => {
 });
 
 describe('a profile with variables', () => {
-  it('comes with these very bytes, and the device proves it by the derived PayloadUUID', async () => {
+  it('is sent with exactly these bytes, which the device confirms by the derived PayloadUUID', async () => {
     const device = await enrolled({ device_name: 'Zoë\'s <Mac> & "co"', serial_number: 'C02ÄB' });
     const { nodes } = await assigned(dict({ $SERIAL: [`\${DEVICE_NAME} $$SERIAL`, 1n] }));
     const offered = commandIn(await device.wire.idle());

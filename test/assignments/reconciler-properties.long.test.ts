@@ -183,7 +183,7 @@ async function checkDevice(device: ManagedDevice, world: World): Promise<void> {
   expect(others).toEqual([]);
 }
 
-it('every device comes to have exactly what is wanted of it, whatever happened', async () => {
+it('every device ends up with exactly its assigned profiles, whatever happened', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 4, maxLength: 24 }), async (steps) => {
       const world = await createWorld();

@@ -77,7 +77,7 @@ describe('a profile that is assigned to a tag', () => {
     expect(await itemsOf(app, device)).toEqual([]);
   });
 
-  it('comes back when it was removed by hand', async () => {
+  it('is installed again when it was removed by hand', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
@@ -110,7 +110,7 @@ describe('a profile that is assigned to a tag', () => {
     expect(await device.poll()).toEqual(['ProfileList', 'InstallProfile']);
   });
 
-  it('waits while the device flaps in a smart group, and comes when that ends', async () => {
+  it('waits while the device flaps in a smart group, and is installed when that ends', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const [group] = await app.db.knex('device_groups').insert({ name: 'unsteady' }, 'id');
@@ -128,7 +128,7 @@ describe('a profile that is assigned to a tag', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('is tried again later when the device refuses it, fails at the third time, and is tried again with new facts', async () => {
+  it('is retried later when the device refuses it, fails at the third time, and is retried with new facts', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });

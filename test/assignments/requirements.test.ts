@@ -58,7 +58,7 @@ async function world() {
 }
 
 describe('an item that requires another one', () => {
-  it('waits until the other one is verified, and is installed then', async () => {
+  it('waits until the other one is verified, and is then installed', async () => {
     const { device, first, second, tag } = await world();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
@@ -92,7 +92,7 @@ describe('an item that requires another one', () => {
     expect(await app.db.knex('reconcile_marks')).toEqual([]);
   });
 
-  it('names one that is not assigned to the device, and goes on once it is no longer required', async () => {
+  it('reports one that is not assigned to the device, and is installed once it is no longer required', async () => {
     const { device, first, second, tag } = await world();
     const { id } = await assign({ item: second.id, tag, requires: [first.id] });
     await settle();
@@ -114,7 +114,7 @@ describe('an item that requires another one', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('goes on when the profile that it requires is deleted', async () => {
+  it('is installed when the profile that it requires is deleted', async () => {
     const { device, first, second, tag } = await world();
     await assign({ item: second.id, tag, requires: [first.id] });
     await settle();
@@ -151,7 +151,7 @@ describe('a requirement', () => {
     expect(body.included).toMatchObject([{ type: 'profiles', id: first.id }]);
   });
 
-  it('is refused where it leads back to the item, at once or through others', async () => {
+  it('is refused when it leads back to the item, at once or through others', async () => {
     const { first, second, tag } = await world();
     const third = await addProfile(app);
     const itself = await assign({ item: first.id, tag, requires: [first.id] });

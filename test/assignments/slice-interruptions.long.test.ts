@@ -150,7 +150,7 @@ const CHANGES: [string, (world: World) => Promise<unknown>, object[]][] = [
 
 describe('a worker that is stopped before any of its statements', () => {
   it.each(CHANGES)(
-    'misses nothing when meanwhile %s and another worker runs',
+    'skips nothing when meanwhile %s and another worker runs',
     async (_what, change, expected) => {
       const most = await count();
       for (let at = 0; at < most; at += 1) {

@@ -104,7 +104,7 @@ describe('a profile whose file has PayloadScope User', () => {
     expect(await app.db.knex('reconcile_marks')).toEqual([]);
   });
 
-  it('comes back for the user who removed it, and for nobody else', async () => {
+  it('is installed again for the user who removed it, and for no other', async () => {
     const { device } = await assigned();
     const [anna, ben] = [await device.signIn('anna'), await device.signIn('ben')];
     for (let round = 0; round < 3; round += 1) {
@@ -162,7 +162,7 @@ describe('a profile whose file has PayloadScope User', () => {
     expect(anna.profiles.size).toBe(0);
   });
 
-  it('waits again when its only user is managed no more', async () => {
+  it('waits again when its only user is no longer managed', async () => {
     const { device } = await assigned();
     const anna = await device.signIn('anna');
     for (let round = 0; round < 3; round += 1) {
@@ -191,7 +191,7 @@ describe('a profile whose file has PayloadScope User', () => {
     ]);
   });
 
-  it('goes to the device itself where there are no users: on an iPhone', async () => {
+  it('is sent to the device itself where there are no users: on an iPhone', async () => {
     const { device } = await assigned({ facts: {} });
     expect(await items(device)).toEqual([{ user: null, state: 'pending', reason_code: null }]);
     expect(await device.poll()).toEqual(['InstallProfile']);
@@ -199,7 +199,7 @@ describe('a profile whose file has PayloadScope User', () => {
 });
 
 describe('a profile whose file has no PayloadScope', () => {
-  it('goes to the device itself, on a Mac with users, too', async () => {
+  it('is sent to the device itself, even on a Mac with users', async () => {
     const device = await enrolled(MAC);
     const anna = await device.signIn('anna');
     const { id } = await addProfile(app);

@@ -53,7 +53,7 @@ describe('ManagedApplicationList', () => {
     expect(await rowsOf('managed_applications')).toEqual([{ identifier: 'a', status: 'Managed' }]);
   });
 
-  it('takes in what an installation says, and a removal', async () => {
+  it('stores what an installation reports, and a removal', async () => {
     await answer(
       'InstallApplication',
       { Identifier: 'a', State: 'Installing' },

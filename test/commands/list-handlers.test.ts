@@ -26,7 +26,7 @@ async function rowsOf(table: string) {
 const CERTIFICATE = { CommonName: 'A device', IsIdentity: true };
 
 describe('InstalledApplicationList', () => {
-  it('takes entries that say nothing, and leaves out what is none', async () => {
+  it('accepts empty entries, and leaves out invalid ones', async () => {
     const uuid = await answer('InstalledApplicationList', {
       InstalledApplicationList: [{}, { Unheard: 'of' }, 'no dictionary'],
     });

@@ -37,7 +37,7 @@ async function idOf({ path }: ResourceDefinition): Promise<number> {
 const getAs = (role: Role, path: string) =>
   request(world.api.app).get(`/api/v1${path}`).set('X-Role', role);
 
-it('some relationships are not for everyone', () => {
+it('some relationships require a role', () => {
   const names = guarded.map(([type, name]) => `${type}.${name}`);
   expect(names).toEqual(
     expect.arrayContaining(['devices.secrets', 'devices.enrollment_link', 'enrollment_links.tags']),
@@ -60,7 +60,7 @@ describe.each(guarded)('of %s the relationship %s', (_type, name, definition, re
     },
   );
 
-  it.each(ROLES)('stands in documents for a %s who may read it, and in no others', async (role) => {
+  it.each(ROLES)('is in documents for a %s who may read it, and in no others', async (role) => {
     if (!may(role, definition)) return;
     const id = await idOf(definition);
     const fields = `fields[${definition.type}]=${name}`;

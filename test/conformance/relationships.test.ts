@@ -43,7 +43,7 @@ describe.each(related)('of %s the relationship %s', (_type, name, definition, re
     return (await get(pathOf(rows[0]?.id ?? 0))).body;
   }
 
-  it('shows identifiers and links, and is not found on what is not there', async () => {
+  it('shows identifiers and links, and is 404 for an unknown resource', async () => {
     const { data, links } = await firstLinked();
     expect(Array.isArray(data)).toBe(relation.kind === 'toMany');
     for (const identifier of [data ?? []].flat()) {

@@ -138,7 +138,7 @@ describe('a push certificate, from nothing to a renewal', () => {
     expect(topics).not.toContain(OTHER_TOPIC);
   });
 
-  it('leaves no private key in what was said or written', () => {
+  it('leaves no private key in any output or file', () => {
     for (const name of ['renewal', 'renewed.pem', 'other']) {
       expect(readFileSync(world.file(name), 'latin1')).not.toContain('PRIVATE KEY');
     }

@@ -157,7 +157,7 @@ describe('a rule that is saved', () => {
   });
 });
 
-describe('a device that changes sides', () => {
+describe('a device that joins and leaves a group', () => {
   async function toggle(id: number, times: number) {
     for (let index = 0; index < times; index += 1) {
       await setVersion(id, index % 2 === 0 ? '18' : '17');

@@ -102,7 +102,7 @@ describe('a change of a fact', () => {
     expect(await marks()).toEqual([]);
   });
 
-  it('to unknown leaves the device where it is, and says so', async () => {
+  it('to unknown leaves the device where it is, and is shown', async () => {
     const [a, b] = [await device({ os_version: '17' }), await device({ os_version: '18' })];
     const id = await test.create([{ not: { name: 'os_version', op: 'ge', val: '18' } }]);
     await test.evaluate(id);
@@ -115,7 +115,7 @@ describe('a change of a fact', () => {
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[], [b]]);
   });
 
-  it('is known where the rule tests for null or by is', async () => {
+  it('to null has a known result when the rule tests for null or uses is', async () => {
     const [none, no] = [await device({}), await device({ is_supervised: false })];
     const yes = await device({ is_supervised: true });
     const groups = [
@@ -135,7 +135,7 @@ describe('a change of a fact', () => {
     expect(yes).toBeGreaterThan(no);
   });
 
-  it('of a new device concerns every rule', async () => {
+  it('of a new device is evaluated for every rule', async () => {
     const id = await test.create([{ name: 'model', op: 'eq', val: 'a' }]);
     const a = await device({ model: 'a' });
     expect(await marks()).toEqual([{ device_id: a, facts: ['*'] }]);
@@ -143,7 +143,7 @@ describe('a change of a fact', () => {
     expect(await test.members(id)).toEqual([a]);
   });
 
-  it('of a device that is gone does no harm', async () => {
+  it('of a deleted device is ignored', async () => {
     const id = await test.create([{ name: 'model', op: 'eq', val: 'a' }]);
     const a = await device({ model: 'a' });
     await knex()('devices').where({ id: a }).delete();
@@ -186,7 +186,7 @@ describe('a rule over tags', () => {
 });
 
 describe('a rule over groups', () => {
-  it('follows custom attributes, of which none is unknown', async () => {
+  it('follows custom attributes, which are never unknown', async () => {
     const [here, elsewhere, none] = [await device(), await device(), await device()];
     const inRoom = (value: string) => ({
       name: 'custom_attributes',

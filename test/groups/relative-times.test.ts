@@ -41,7 +41,7 @@ describe('a relative time', () => {
     expect(await timers()).toEqual([]);
   });
 
-  it('is looked at again at the next contact after a long pause, and by no other', async () => {
+  it('is evaluated again at the next contact after a long pause, and by no other', async () => {
     const [a, b] = [await device({ last_seen: ago(31) }), await device({ last_seen: ago(29) })];
     const id = await test.create([{ name: 'last_seen', op: 'lt', val: 'P30D' }]);
     await test.evaluate(id);

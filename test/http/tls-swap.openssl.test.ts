@@ -142,7 +142,7 @@ describe('two servers with a stored certificate', () => {
     agent.destroy();
   });
 
-  it('sign profiles by it, chain included', async () => {
+  it('sign profiles with it, chain included', async () => {
     openssl.write('profile.der', (await ask(other, '/enroll/profile')).body);
     for (const command of ['cms', 'smime']) {
       const content = openssl.run(

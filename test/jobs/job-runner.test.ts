@@ -260,7 +260,7 @@ describe('the loss of the database', () => {
     ]);
   });
 
-  it('in the middle of the work loses no job, and new ones run at once', async () => {
+  it('during the work loses no job, and new jobs run at once', async () => {
     const { task, runs } = recordingTask('test.work', takesAMoment);
     const own = connectDatabase({
       connectionString: test.connectionString,

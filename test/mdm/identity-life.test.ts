@@ -65,7 +65,7 @@ describe('the time for renewal', () => {
 });
 
 describe('the pin of an identity', () => {
-  it('knows how long it lives', async () => {
+  it('stores the lifetime of the identity', async () => {
     const device = await createTestDevice(app);
     await device.authenticate();
     const { notAfter } = device.certificate;
@@ -76,7 +76,7 @@ describe('the pin of an identity', () => {
     });
   });
 
-  it('learns it by the next Authenticate where it did not know', async () => {
+  it('stores a missing lifetime at the next Authenticate', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await pins().update({ not_after: null, renew_at: null });
     expectEmpty(await device.authenticate());

@@ -156,7 +156,7 @@ describe('a board that moved between two known devices', () => {
     return { from, to, device };
   }
 
-  it('is known by the serial number of the device that it is in now', async () => {
+  it('is assigned to the record of the serial number that it reports now', async () => {
     const { from, to, device } = await moved();
     expect(await recordsWith(app, to.serial)).toEqual([
       expect.objectContaining({

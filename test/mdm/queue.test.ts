@@ -93,7 +93,7 @@ describe('the queue', () => {
     expect(offered(await device.idle())).toBe(third);
   });
 
-  it('gives up a command during a contact without offering again what is NotNow', async () => {
+  it('expires a command during a contact without offering NotNow commands again', async () => {
     const to = await target();
     const { device } = to;
     const [put, lost] = [await queue(to), await queue(to, { ttl: 1 })];

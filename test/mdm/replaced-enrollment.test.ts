@@ -286,7 +286,7 @@ describe('nothing is reported of an enrollment', () => {
     await expectSilence((await rowOf(device)).id);
   });
 
-  it('that goes on', async () => {
+  it('that continues', async () => {
     const device = await proven(newUdid(), newSerial());
     expectEmpty(await device.authenticate());
     await expectSilence((await rowOf(device)).id);

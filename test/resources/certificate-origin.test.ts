@@ -114,7 +114,7 @@ describe('the certificate that comes back for a request', () => {
     expect(answer.attributes.apple_account).toBe(apple_account);
   });
 
-  it('may come late, for a certificate that lacked it', async () => {
+  it('may be set later, for a certificate that lacked it', async () => {
     const made = await requestFor('mdm.webcrt');
     const pem_certificate = issued(made);
     const answer = await client.create('/ssl_certificates', { pem_certificate });

@@ -56,7 +56,7 @@ async function overTheAir(given: TestApp): Promise<TestDevice> {
 }
 
 describe('a device that waits in Setup Assistant', () => {
-  it('gets its inventory, then DeviceConfigured, and is then known to be set up', async () => {
+  it('gets its inventory, then DeviceConfigured, and is then shown as configured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const id = await idOf(app, device);
     const waiting = await setupOf(app, device);
@@ -75,7 +75,7 @@ describe('a device that waits in Setup Assistant', () => {
   });
 
   it.each(['tag', 'group', 'both'] as const)(
-    'gets each profile that it has by its %s once, in their order, before DeviceConfigured',
+    'gets each profile assigned by its %s once, in their order, before DeviceConfigured',
     async (by) => {
       const { device, links } = await createRecord(app, by);
       const { links: others } = await createRecord(app, 'both');
@@ -96,7 +96,7 @@ describe('a device that waits in Setup Assistant', () => {
     },
   );
 
-  it('gets what an admin queues meanwhile, whatever its priority, before DeviceConfigured', async () => {
+  it('gets commands that an admin queues meanwhile, whatever their priority, before DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const attributes = { request_type: 'ManagedMediaList', priority: -1000 };
     const path = `/devices/${await idOf(app, device)}/commands`;
@@ -150,7 +150,7 @@ describe('a device that waits in Setup Assistant', () => {
   it.each([
     ['Cancelled', 'an admin said so'],
     ['Expired', null],
-  ])('says so where a profile is %s when it goes on by itself', async (status, why) => {
+  ])('shows that a profile is %s when it leaves Setup Assistant by itself', async (status, why) => {
     const { device, links } = await createRecord(app, 'tag');
     const identifier = await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -182,7 +182,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(reason).toMatch(/^profile \d+ ".+" was left out: it could not be built$/);
   });
 
-  it('gets nothing twice when it says again that it waits', async () => {
+  it('gets nothing twice when it reports again that it waits', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -204,7 +204,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(await carryOut(device)).toEqual(['DeviceConfigured']);
   });
 
-  it('goes at once when an admin says so, and nothing is sent twice', async () => {
+  it('is released at once when an admin requests it, and nothing is sent twice', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -222,7 +222,7 @@ describe('a device that waits in Setup Assistant', () => {
   });
 });
 
-describe('a device that waits and that nothing proves to be the one it says', () => {
+describe('a device that waits without proof of its identity', () => {
   it.each([
     ['an anonymous profile', (given: TestApp) => createTestDevice(given)],
     ['an exchange over the air', (given: TestApp) => overTheAir(given)],
@@ -243,7 +243,7 @@ describe('a device that waits and that nothing proves to be the one it says', ()
     expect(app.logText()).toContain('assigned profiles are held back');
   });
 
-  it('gets none either where the enrollment before was automated', async () => {
+  it('gets no profile even if the enrollment before was automated', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await device.enroll();
     await carryOut(device);
@@ -284,7 +284,7 @@ describe('a device that does not wait', () => {
     },
   );
 
-  it('is not set up by what a user of it says', async () => {
+  it('is not set up because of a message of a user', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await device.tokenUpdate({ ...WAITING, UserID: 'U-1', UserShortName: 'anna' });
     await runSetups(app);

@@ -64,7 +64,7 @@ async function failThreeTimes(device: ManagedDevice): Promise<void> {
   }
 }
 
-describe('trying items again', () => {
+describe('retrying items', () => {
   it('is refused to viewers, for unknown items and for those that have not failed', async () => {
     const { device } = await assigned();
     const [{ id }] = await app.db.knex('device_items').select('id');
@@ -89,7 +89,7 @@ describe('trying items again', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('takes a filter, names its faults, and counts what it tried', async () => {
+  it('accepts a filter, reports its faults, and counts the retried items', async () => {
     const { device, id } = await assigned();
     await failThreeTimes(device);
     const wrong = await operator.post('/device_items/retry', {
@@ -108,14 +108,14 @@ describe('trying items again', () => {
 });
 
 describe('pausing', () => {
-  it('needs an admin', async () => {
+  it('requires the role admin', async () => {
     for (const path of ['/reconciler/pause', '/reconciler/resume']) {
       expect((await operator.post(path)).status).toBe(403);
     }
     expect((await viewer.get('/reconciler')).status).toBe(200);
   });
 
-  it('keeps everything as it is until it is resumed, and says so', async () => {
+  it('changes nothing on devices until it is resumed, and is shown', async () => {
     const { device, id } = await assigned();
     const paused = await api.post('/reconciler/pause', { reason: 'Holidays' });
     expect([paused.status, paused.body.data.attributes]).toMatchObject([
@@ -137,7 +137,7 @@ describe('pausing', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it.each(['profile', 'device'])('stops one %s alone', async (kind) => {
+  it.each(['profile', 'device'])('pauses one %s alone', async (kind) => {
     const { device, id } = await assigned();
     const path = kind === 'profile' ? `/profiles/${id}` : `/devices/${device.id}`;
     const [pause, resume] =
@@ -194,7 +194,7 @@ const NO_ITEM =
   'name the item ({"type": "profiles", "id": …}) and a target, or an assignment to be deleted';
 
 describe('the preview of an assignment', () => {
-  it('takes the document that creates the assignment', async () => {
+  it('accepts the document that creates the assignment', async () => {
     const { device, id } = await assigned();
     const other = await addProfile(app);
     const document = (profile: number) => ({
@@ -218,7 +218,7 @@ describe('the preview of an assignment', () => {
     expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/relationships/item/data']);
   });
 
-  it('names the fault of a body that is no draft and no deletion', async () => {
+  it('reports the fault of a body that is neither a draft nor a deletion', async () => {
     const item = { type: 'profiles', id: (await addProfile(app)).id };
     const preview = async (body: object) => {
       const { status, body: answer } = await viewer.post('/assignments/preview', body);
@@ -234,7 +234,7 @@ describe('the preview of an assignment', () => {
     expect((await preview({ assignment: 1, item }))[0]).toBe(422);
   });
 
-  it('counts who gains, who loses, and who can not have it', async () => {
+  it('counts the devices that gain, lose, and cannot have the profile', async () => {
     const device = await ManagedDevice.enroll(app);
     const [{ id: other }] = await app.db.knex('devices').insert({ udid: randomUUID() }, 'id');
     const profile = await addProfile(app);

@@ -65,13 +65,13 @@ async function refused(target: Pick<TestTarget, 'id'>): Promise<[number, string,
 }
 
 describe('a push by hand', () => {
-  it('is not for those who only read', async () => {
+  it('is refused to viewers', async () => {
     const target = await world.device();
     expect((await push(target, { 'X-Role': 'viewer' })).status).toBe(403);
     expect(world.accepted(target)).toBe(0);
   });
 
-  it('needs a device', async () => {
+  it('answers 404 without a device', async () => {
     expect((await refused({ id: 987_654 })).slice(0, 2)).toEqual([404, 'not_found']);
     expect((await request(app).post('/devices/x/push')).status).toBe(404);
   });
@@ -87,7 +87,7 @@ describe('a push by hand', () => {
     expect(detail).toMatch(words);
   });
 
-  it('says what is missing where the topic has no push certificate', async () => {
+  it('reports that the topic has no push certificate', async () => {
     const topic = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-00000000000d';
     const [status, code, detail] = await refused(await world.device(topic));
     expect([status, code]).toEqual([409, 'no_push_certificate']);
@@ -110,7 +110,7 @@ describe('a push by hand', () => {
     expect(await world.deviceRow(target)).toMatchObject({ last_push_result: 'unreachable' });
   });
 
-  it("gives Apple's answer, stores it and leaves a line of audit", async () => {
+  it("returns Apple's answer, stores it and leaves an audit line", async () => {
     const target = await world.device();
     const before = Date.now() - 1000;
     const reply = await push(target);
@@ -136,7 +136,7 @@ describe('a push by hand', () => {
     ]);
   });
 
-  it('gives a refusal as an answer too', async () => {
+  it('returns a refusal as an answer, too', async () => {
     const target = await world.device();
     const timestamp = Date.parse('2026-11-20T10:00:00Z');
     await world.db.knex('devices').where({ id: target.id }).update({ tokenupdate_at: null });
@@ -151,7 +151,7 @@ describe('a push by hand', () => {
     expect(await world.deviceRow(target)).toMatchObject({ push_state: 'unregistered' });
   });
 
-  it('may be tried for a device that was given up, and brings it back', async () => {
+  it('may be sent to a device whose token was refused, and makes it pushable again', async () => {
     const target = await world.device();
     await world.db.knex('devices').where({ id: target.id }).update({ push_state: 'unregistered' });
     await world.queueCommand(target);
@@ -161,7 +161,7 @@ describe('a push by hand', () => {
     expect((await world.pushRow(target))?.due_in).toBeGreaterThan(60);
   });
 
-  it('blocks the topic when the certificate is refused, is let through all the same, and frees it', async () => {
+  it('blocks the topic when the certificate is refused, is sent despite a block, and ends it', async () => {
     const target = await world.device();
     world.standIn.addAnswer({ topic: TOPIC, status: 403, reason: 'BadCertificate', times: 1 });
     expect((await push(target)).body.data.attributes).toMatchObject({
@@ -173,7 +173,7 @@ describe('a push by hand', () => {
     expect(await world.db.knex('push_topics')).toEqual([]);
   });
 
-  it('has its first answer again under the same Idempotency-Key, and one line of audit', async () => {
+  it('repeats its first answer for the same Idempotency-Key, with one audit line', async () => {
     const target = await world.device();
     const headers = { 'Idempotency-Key': `push-${target.id}` };
     const first = await push(target, headers);

@@ -72,7 +72,7 @@ async function inStage(percent: number): Promise<Set<number>> {
 const stages = [10, 40, 100].map((percent) => ({ percent, soak_minutes: 60 }));
 
 describe('a rollout to a hundred devices, over two processes', () => {
-  it('only ever adds devices, exactly those of the stage, and goes back from all', async () => {
+  it('only adds devices of the stage, and rolls all of them back', async () => {
     const [former] = [...installed().keys()];
     const id = await startRollout(api, profileId, { stages });
     for (const { percent } of stages) {
@@ -96,7 +96,7 @@ describe('a rollout to a hundred devices, over two processes', () => {
     expect(left).toEqual([]);
   }, 120_000);
 
-  it('halts in its second stage when that fails, and nobody else gets the version', async () => {
+  it('halts in its second stage when that fails, and no further device gets the version', async () => {
     const id = await startRollout(api, profileId, { stages });
     await carryOut();
     const first = await inStage(10);

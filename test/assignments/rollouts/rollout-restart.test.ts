@@ -22,7 +22,7 @@ async function reached(app: TestApp, id: number, wanted: object): Promise<object
 }
 
 describe('a rollout', () => {
-  it('goes on in the next process where the last one has stopped', async () => {
+  it('continues in the next process after the last one has stopped', async () => {
     const first = await startApp();
     const { id: profile, identifier } = await addProfile(first);
     await uploadVersion(first, { identifier, ssid: 'Guests', query: '?activate=false' });

@@ -57,7 +57,7 @@ describe('the serial number of a record', () => {
     });
   });
 
-  it.each(['', 7, true])('is not taken away by a report that says %p', async (said) => {
+  it.each(['', 7, true])('is not cleared by a report of %p', async (said) => {
     const SerialNumber = newSerial();
     const target = await enrolledTarget(app, { SerialNumber });
     const row = await reportFrom(target, { SerialNumber: said });

@@ -65,7 +65,7 @@ it('a sweep finds all stored reports, those of a device in their order', async (
   }
 });
 
-it('a device whose report was left is admitted after a sweep that began later', async () => {
+it('a device whose report was skipped is handled after a sweep that began later', async () => {
   const [deviceId = 0] = await setup.storeDevices(1);
   const [first = 0, second = 0] = await setup.storeReports([{ deviceId }, { deviceId }]);
   sweep.hold(deviceId);
@@ -100,7 +100,7 @@ it('reports beyond the 10,000 that wait stay in the database until there is room
 });
 
 describe('waiting reports', () => {
-  it('are taken once, one of each device at a time', () => {
+  it('are claimed once, one of each device at a time', () => {
     for (const id of [1, 2, 3]) waiting.add({ id, deviceId: 7 });
     waiting.add({ id: 4, deviceId: 8 });
     waiting.add({ id: 4, deviceId: 8 });
@@ -113,14 +113,14 @@ describe('waiting reports', () => {
     expect([waiting.take(10), waiting.size]).toEqual([[{ id: 2, deviceId: 7 }], 3]);
   });
 
-  it('that are put back come before the others of their device', () => {
+  it('that are returned come before the others of their device', () => {
     for (const id of [1, 2]) waiting.add({ id, deviceId: 7 });
     const [first] = waiting.take(1);
     if (first !== undefined) waiting.putBack(first);
     expect([waiting.take(1), waiting.size]).toEqual([[{ id: 1, deviceId: 7 }], 2]);
   });
 
-  it('of a device are removed without the one that is taken', () => {
+  it('of a device are removed without the claimed one', () => {
     for (const id of [1, 2]) waiting.add({ id, deviceId: 7 });
     const [first] = waiting.take(1);
     waiting.removeOf(7);

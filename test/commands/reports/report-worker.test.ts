@@ -26,7 +26,7 @@ async function restart(): Promise<void> {
 const UNSTORABLE = { CellularTechnology: 2 ** 40, DeviceName: 'Not stored either' };
 
 describe('a report whose values cannot be stored', () => {
-  it('gets its 200, is marked, and leaves no half of it behind', async () => {
+  it('is answered 200, is marked, and leaves no partial rows', async () => {
     const requestType = 'DeviceInformation';
     const parameters = { Queries: ['DeviceName'] };
     const body = { QueryResponses: UNSTORABLE };
@@ -44,7 +44,7 @@ describe('a report whose values cannot be stored', () => {
     );
   });
 
-  it('hinders neither the next command nor the next report', async () => {
+  it('delays neither the next command nor the next report', async () => {
     const { device, id } = target;
     const document = commandDocument(id, 'SecurityInfo');
     const bad = await adminApi(app).post(
@@ -91,7 +91,7 @@ describe('the sweep', () => {
     expect(row.passcode_present).toBe(true);
   });
 
-  it('takes the reports of one device in their order', async () => {
+  it('handles the reports of one device in their order', async () => {
     for (let at = 0; at < 6; at += 1) {
       const result = buildPlist({ SecurityInfo: { AutoLockTime: at } });
       await storedCommand({ status: 'Acknowledged', needs_handling: true, result });
@@ -102,7 +102,7 @@ describe('the sweep', () => {
     expect(row.auto_lock_time).toBe(5);
   });
 
-  it('leaves a report alone that another process holds, and finds it later', async () => {
+  it('skips a report that another process has locked, and finds it later', async () => {
     const result = buildPlist({ InstalledApplicationList: [{ Name: 'Later' }] });
     const uuid = await storedCommand({
       status: 'Acknowledged',

@@ -151,7 +151,7 @@ describe('a change feed', () => {
     expect(isDone).toBe(true);
   });
 
-  it('notifies nobody once it is stopped, and keeps no connection', async () => {
+  it('calls no listener once it is stopped, and closes its connection', async () => {
     const { feed, clients } = world.feedOf({ pollMs: 10 });
     const seen = counter();
     feed.on('push_topics', seen.listener);

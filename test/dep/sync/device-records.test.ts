@@ -377,7 +377,7 @@ describe('a device that two accounts have', () => {
     expect(new Set(keys)).toEqual(new Set(['dep.reconcile/1', `dep.reconcile/${other}`]));
   });
 
-  it('keeps a profile of the account that still has it', async () => {
+  it('keeps a profile of the account that still lists it', async () => {
     const dep_profile_id = await addProfile(other);
     await changed(1, op('added', 1, PROFILE));
     await changed(other, op('added', 1, theirs));

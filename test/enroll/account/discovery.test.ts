@@ -11,7 +11,7 @@ beforeEach(() => world.app.db.knex('enrollment_users').delete());
 describe('discovery', () => {
   const FAILED = { code: 'com.apple.well-known.failed', description: expect.any(String) };
 
-  it('fails, as Apple has it, while nobody could sign in', async () => {
+  it('fails, as Apple specifies, while nobody could sign in', async () => {
     await addUser(world.app, { is_disabled: true });
     const reply = await discover(world.app, `?user-identifier=${ALICE}&model-family=Mac`);
     expect([reply.status, reply.headers.get('content-type'), await reply.json()]).toEqual([
@@ -21,13 +21,13 @@ describe('discovery', () => {
     ]);
   });
 
-  it('answers with a user\u2019s own mode', async () => {
+  it('answers with the mode of the user', async () => {
     await addUser(world.app, { enrollment_mode: 'adde' });
     const reply = await discover(world.app, `?user-identifier=${ALICE.toUpperCase()}`);
     expect(await reply.json()).toMatchObject({ Servers: [{ Version: 'mdm-adde' }] });
   });
 
-  it('says the same of accounts that are there, disabled, and unknown', async () => {
+  it('answers alike for existing, disabled and unknown accounts', async () => {
     await addUser(world.app);
     await addUser(world.app, { account: 'off@example.com', is_disabled: true });
     for (const account of [ALICE, 'off@example.com', 'nobody@example.com', '']) {
@@ -54,7 +54,7 @@ describe('discovery', () => {
     'a\r\nX-Evil: 1@example.com',
     '<script>@example.com',
     '\u0000@example.com',
-  ])('fails for what is no account, and repeats nothing of it: %j', async (account) => {
+  ])('fails for an invalid account, and does not repeat it: %j', async (account) => {
     await addUser(world.app);
     const reply = await discover(world.app, `?user-identifier=${encodeURIComponent(account)}`);
     expect([reply.status, await reply.json()]).toEqual([
@@ -64,11 +64,14 @@ describe('discovery', () => {
     expect(reply.headers.get('x-evil')).toBeNull();
   });
 
-  it.each(['AppleTV', 'Watch'])('fails for a device that has no accounts: %s', async (family) => {
-    await addUser(world.app);
-    const reply = await discover(world.app, `?user-identifier=${ALICE}&model-family=${family}`);
-    expect([reply.status, await reply.json()]).toEqual([403, FAILED]);
-  });
+  it.each(['AppleTV', 'Watch'])(
+    'fails for a device that does not support accounts: %s',
+    async (family) => {
+      await addUser(world.app);
+      const reply = await discover(world.app, `?user-identifier=${ALICE}&model-family=${family}`);
+      expect([reply.status, await reply.json()]).toEqual([403, FAILED]);
+    },
+  );
 
   it('answers HEAD, and other methods with 405', async () => {
     await addUser(world.app);

@@ -45,7 +45,7 @@ describe('a person who enrolls with an account', () => {
       { serial_number: MACHINE.SERIAL, udid: MACHINE.UDID },
       { UDID: MACHINE.UDID ?? '', SerialNumber: MACHINE.SERIAL ?? '' },
     ],
-  ])('goes all the way as %s', async (mode, method, profileMode, bound, ids) => {
+  ])('completes the enrollment as %s', async (mode, method, profileMode, bound, ids) => {
     const { app } = world;
     await addUser(app, { enrollment_mode: mode });
     const found = await discover(app, `?user-identifier=${ALICE}&model-family=iPhone`);
@@ -121,7 +121,7 @@ describe('a person who enrolls with an account', () => {
     expect((await ask(world, { mode, token })).status).toBe(401);
   });
 
-  it('may ask again with the same device until it has enrolled: one request', async () => {
+  it('may repeat the request with the same device until it has enrolled: one request', async () => {
     await addUser(world.app);
     const token = await tokenOf(world.app);
     const replies = await Promise.all([1, 2, 3].map(() => ask(world, { token })));
@@ -129,7 +129,7 @@ describe('a person who enrolls with an account', () => {
     expect(await requests()).toHaveLength(1);
   });
 
-  it('gets nothing with the token from another device', async () => {
+  it('is refused with the token of another device', async () => {
     await addUser(world.app);
     const token = await tokenOf(world.app);
     expect((await ask(world, { token })).status).toBe(200);

@@ -87,7 +87,7 @@ describe('the sign-in at an identity provider', () => {
     expect(request).toMatchObject({ method: 'account_user', account: ALICE });
   });
 
-  it('asks with PKCE, state and nonce, which are others each time', async () => {
+  it('sends PKCE, state and nonce, which differ each time', async () => {
     const asked = await Promise.all(
       [1, 2].map(async () => {
         const { location } = await new Browser(world.app).openLogin();
@@ -112,7 +112,7 @@ describe('the sign-in at an identity provider', () => {
     }
   });
 
-  it('keeps its cookie from scripts and other sites', async () => {
+  it('hides its cookie from scripts and other sites', async () => {
     const { headers } = await new Browser(world.app).openLogin();
     expect(headers.getSetCookie()).toEqual([
       expect.stringMatching(
@@ -122,7 +122,7 @@ describe('the sign-in at an identity provider', () => {
   });
 
   it.each([['in another browser', (browser: Browser) => browser.forget()]])(
-    'comes to nothing %s',
+    'is refused %s',
     async (_where, change) => {
       const { browser, url } = await callbackOf(world.app);
       change(browser);
@@ -132,7 +132,7 @@ describe('the sign-in at an identity provider', () => {
     },
   );
 
-  it('comes to nothing with the answer to another sign-in', async () => {
+  it('is refused with the answer to another sign-in', async () => {
     const [one, other] = [await callbackOf(world.app), await callbackOf(world.app, 'eve@evil.com')];
     const answer = await one.browser.open(other.url);
     expect([answer.status, answer.location]).toEqual([403, null]);
@@ -147,7 +147,7 @@ describe('the sign-in at an identity provider', () => {
     ['another issuer', (url) => url.searchParams.set('iss', 'https://evil.example.com')],
     ['no issuer', (url) => url.searchParams.delete('iss')],
     ['nothing at all', (url) => (url.search = '')],
-  ])('comes to nothing with %s', async (_what, change) => {
+  ])('is refused with %s', async (_what, change) => {
     const { browser, url } = await callbackOf(world.app);
     const changed = new URL(url);
     change(changed);
@@ -175,11 +175,11 @@ describe('the sign-in at an identity provider', () => {
     expect([answer.status, answer.location, reasonIn(answer.text)]).toEqual([403, null, reason]);
   });
 
-  it('takes an address of which the provider does not say whether it is verified', async () => {
+  it('accepts an email address when the provider does not say whether it is verified', async () => {
     expect((await signIn('silent@example.com')).status).toBe(308);
   });
 
-  it('obeys the record of a user: its mode, and that it is disabled', async () => {
+  it('follows the record of a user: its mode, and that it is disabled', async () => {
     await addUser(world.app, { enrollment_mode: 'adde' });
     const token = tokenIn((await signIn()).location);
     expect((await ask(world, { token, mode: 'byod' })).status).toBe(403);
@@ -189,7 +189,7 @@ describe('the sign-in at an identity provider', () => {
     expect(reasonIn(answer.text)).toBe('This account may not enroll devices.');
   });
 
-  it('takes the account from the claim that is set', async () => {
+  it('reads the account from the configured claim', async () => {
     const env = environment({ OIDC_ACCOUNT_CLAIM: 'upn', ACCOUNT_ENROLLMENT: 'adde' });
     const other = await startOther(env);
     const answer = await signIn('unverified@example.com', other.app);
@@ -202,7 +202,7 @@ describe('the sign-in at an identity provider', () => {
     });
   });
 
-  it('logs why, and no secret', async () => {
+  it('logs the reason, and no secret', async () => {
     const { browser, url } = await callbackOf(world.app);
     const code = new URL(url).searchParams.get('code') ?? '';
     await browser.open(url);
@@ -213,7 +213,7 @@ describe('the sign-in at an identity provider', () => {
   });
 });
 
-describe('a provider that does not do', () => {
+describe('an identity provider that cannot be used', () => {
   it.each([
     ['is away', { OIDC_ISSUER: 'http://127.0.0.1:9' }],
     ['goes by another name', () => ({ OIDC_ISSUER: issuer.replace('127.0.0.1', 'localhost') })],
@@ -228,7 +228,7 @@ describe('a provider that does not do', () => {
     );
   });
 
-  it('does not know our secret: the callback is answered 503, and the log says why', async () => {
+  it('rejects the client secret: the callback is answered 503, and the log says why', async () => {
     const env = environment({ OIDC_CLIENT_SECRET: 'mistyped' });
     const other = await startOther(env);
     const answer = await signIn(ALICE, other.app);

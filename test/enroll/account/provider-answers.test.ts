@@ -40,7 +40,7 @@ const INVALID = 'The answer of the sign-in service is not valid, start again on 
 const AWAY = 'The sign-in service of your organization cannot be reached, try again later.';
 
 describe('the answer of an identity provider', () => {
-  it('that is right ends in a token; what it offers is asked for once', async () => {
+  it('results in a token when it is valid; its metadata is fetched once', async () => {
     for (let time = 0; time < 2; time += 1) {
       provider.claims = {};
       expect(tokenIn((await signIn()).location)).toMatch(/^[\w-]+\.[\w-]+$/);

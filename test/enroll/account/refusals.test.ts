@@ -52,7 +52,7 @@ async function ownIdentity(): Promise<Identity> {
   return { ...keys, certificate: issueIdentity(world.app.authority, keys) };
 }
 
-describe('a device that asks for its profile', () => {
+describe('a device that requests its profile', () => {
   it.each<[string, () => string | undefined]>([
     ['no token', () => undefined],
     ['a made-up token', () => 'bm90IG91cnM.bm90IG91cnM'],
@@ -94,7 +94,7 @@ describe('a device that asks for its profile', () => {
     },
   );
 
-  it('gets nothing without a valid signature, whatever its token', async () => {
+  it('is refused without a valid signature, whatever its token', async () => {
     await addUser(world.app);
     const token = tokens().issue(byod);
     const der = signedBy(world.certified, buildPlist(ANONYMOUS));
@@ -107,14 +107,14 @@ describe('a device that asks for its profile', () => {
     expect(await requests()).toEqual([]);
   });
 
-  it.each(['', 'BYOD', 'user', 'byod&mode=adde'])('has to name a mode: %s', async (mode) => {
+  it.each(['', 'BYOD', 'user', 'byod&mode=adde'])('must name a mode: %s', async (mode) => {
     expect((await ask(world, { mode })).status).toBe(400);
   });
 
   it.each<[string, () => Promise<Identity>]>([
     ['of another CA', async () => outsider],
     ['of our own CA', ownIdentity],
-  ])('says which one it is only by a certificate of Apple, not %s', async (_what, signer) => {
+  ])('is identified only by a certificate of Apple, not %s', async (_what, signer) => {
     await addUser(world.app, { enrollment_mode: 'adde' });
     const by = { signer: await signer() };
     for (const token of [undefined, tokens().issue(adde)]) {
@@ -131,7 +131,7 @@ describe('a device that asks for its profile', () => {
     );
   });
 
-  it('has to say which one it is to be a device of the organization', async () => {
+  it('must identify itself to be a device of the organization', async () => {
     await addUser(world.app, { enrollment_mode: 'adde' });
     const token = tokens().issue(adde);
     for (const missing of ['UDID', 'SERIAL']) {
@@ -141,7 +141,7 @@ describe('a device that asks for its profile', () => {
     expect(await requests()).toEqual([]);
   });
 
-  it("that is a person's own leaves no trace of which one it is", async () => {
+  it('that a person owns leaves no identifier of itself', async () => {
     await addUser(world.app);
     const facts = { ...MACHINE, IMEI: '35 123456 789012 3', MEID: '35123456789012' };
     expect((await ask(world, { facts, token: tokens().issue(byod) })).status).toBe(200);
@@ -150,7 +150,7 @@ describe('a device that asks for its profile', () => {
     ]);
   });
 
-  it('gets no other mode than its user signed in for, and may have', async () => {
+  it('gets only the mode that its user signed in for and is allowed', async () => {
     await addUser(world.app);
     expect((await ask(world, { mode: 'adde', token: tokens().issue(byod) })).status).toBe(403);
     expect((await ask(world, { mode: 'byod', token: tokens().issue(adde) })).status).toBe(403);
@@ -158,7 +158,7 @@ describe('a device that asks for its profile', () => {
     expect(await requests()).toEqual([]);
   });
 
-  it('gets nothing once its user is disabled or gone', async () => {
+  it('is refused once its user is disabled or deleted', async () => {
     await addUser(world.app);
     const token = tokens().issue(byod);
     await world.app.db.knex('enrollment_users').update({ is_disabled: true });
@@ -179,7 +179,7 @@ describe('a device that asks for its profile', () => {
     expect((await ask(world, { token })).status).toBe(401);
   });
 
-  it('posts, and does nothing else', async () => {
+  it('may only use POST', async () => {
     const reply = await fetch(`${world.app.url}/enroll/account?mode=byod`);
     expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST']);
   });
@@ -189,7 +189,7 @@ describe('the policy', () => {
   it.each([
     [{ ENROLLMENT: 'closed' }, 'enrollment is closed on this server'],
     [{ ACCOUNT_ENROLLMENT: 'off' }, 'account-driven enrollment is off on this server'],
-  ])('%o keeps everybody out', async (env, reason) => {
+  ])('%o refuses everyone', async (env, reason) => {
     const other = await startOther(env as unknown as Record<string, string>);
     await addUser(other.app);
     const token = new AccessTokens(other.app.box).issue(byod);
@@ -206,7 +206,7 @@ describe('the policy', () => {
     expect((await new Browser(other.app).submit({ account: ALICE })).status).toBe(403);
   });
 
-  it('link lets those in who have an account: an admin made it', async () => {
+  it('link accepts users with an account, which an admin created', async () => {
     const other = await startOther({ ENROLLMENT: 'link' });
     await addUser(other.app);
     const token = new AccessTokens(other.app.box).issue(byod);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-describe('the renewal of an identity that came with an account', () => {
+describe('the renewal of an identity that was issued for an account', () => {
   it.each<[string, string, Fields]>([
     ['BYOD', 'account_user', { EnrollmentID: '6A0F2D4E-renewed' }],
     ['ADDE', 'account_device', { UDID: '00008101-RENEWED' }],

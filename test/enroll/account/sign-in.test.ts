@@ -45,7 +45,7 @@ async function attempt(fields: Record<string, string>, browser = browserElsewher
 }
 
 describe('the sign-in page', () => {
-  it('is a form that works without scripts, and nobody keeps it', async () => {
+  it('is a form that works without scripts, and is not cached', async () => {
     const { status, headers, text } = await browserElsewhere().openLogin();
     expect(status).toBe(200);
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -69,7 +69,7 @@ describe('the sign-in page', () => {
     `${'a'.repeat(300)}@example.com`,
     'alice',
     '\u202e@example.com',
-  ])('shows nothing of an account that is none: %j', async (account) => {
+  ])('shows nothing of an invalid account: %j', async (account) => {
     const reply = await browserElsewhere().openLogin(
       `?user-identifier=${encodeURIComponent(account)}`,
     );
@@ -103,7 +103,7 @@ describe('the sign-in page', () => {
 });
 
 describe('a sign-in', () => {
-  it('is noted with the user, and in the audit trail', async () => {
+  it('is recorded with the user, and in the audit trail', async () => {
     const id = await addUser(world.app);
     const { status } = await attempt({ account: ` ${ALICE.toUpperCase()} ` });
     expect(status).toBe(308);
@@ -129,14 +129,14 @@ describe('a sign-in', () => {
     ['an unknown account', { account: 'bob@example.com' }],
     ['no account', { account: '' }],
     ['what is no account', { account: "alice' or '1'='1@example.com" }],
-  ])('is refused with %s, in the same words', async (_what, fields) => {
+  ])('is refused with %s, with the same message', async (_what, fields) => {
     await addUser(world.app);
     const reply = await attempt(fields);
     expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([403, null, WRONG]);
     expect(await world.app.db.knex('enrollment_users').pluck('last_login_at')).toEqual([null]);
   });
 
-  it('that is refused is in the audit trail of a user, and of nobody else', async () => {
+  it('that is refused is in the audit trail for a user, and not for unknown accounts', async () => {
     const id = await addUser(world.app);
     const { knex } = world.app.db;
     const lines = () => knex('audit_events').where({ target_id: String(id) });
@@ -175,7 +175,7 @@ describe('a sign-in', () => {
     expect(fastest.unknown / fastest.known).toBeLessThan(2);
   });
 
-  it('is shown to a disabled user who knows the password, and to no one else', async () => {
+  it('reports a disabled account only to a user who knows the password', async () => {
     const id = await addUser(world.app, { is_disabled: true });
     expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
     const reply = await attempt({});
@@ -196,7 +196,7 @@ describe('a sign-in', () => {
     ['no CSRF token', { csrf: '' }, true],
     ['that of another', { csrf: 'x'.repeat(43) }, true],
     ['no cookie', {}, false],
-  ])('is refused with %s, and the form comes again', async (_what, fields, hasCookie) => {
+  ])('is refused with %s, and the form is shown again', async (_what, fields, hasCookie) => {
     await addUser(world.app);
     const browser = browserElsewhere();
     const { text } = await browser.openLogin();
@@ -217,12 +217,12 @@ describe('a sign-in', () => {
     expect([reply.status, reasonIn(reply.text)]).toEqual([403, STALE]);
   });
 
-  it('takes no form of many kilobytes', async () => {
+  it('refuses a form of many kilobytes', async () => {
     const reply = await attempt({ password: 'x'.repeat(10_000) });
     expect([reply.status, reply.location]).toEqual([413, null]);
   });
 
-  it('yields no token twice: each has a nonce of its own', async () => {
+  it('never returns the same token twice: each has a nonce of its own', async () => {
     await addUser(world.app);
     const tokens = [await signIn(world.app), await signIn(world.app)].map(({ location }) =>
       tokenIn(location),
@@ -243,7 +243,7 @@ describe('too many wrong passwords', () => {
     return { 403: count(403), 429: count(429) };
   }
 
-  it('from one address shut it out, and no other', async () => {
+  it('from one address block it, and no other', async () => {
     await addUser(world.app);
     // The last four are unknown; what refuses one costs as much as the product's own hashes.
     for (let index = 0; index < 18; index += 1) {
@@ -279,7 +279,7 @@ describe('too many wrong passwords', () => {
     expect((await attempt(other, browserElsewhere(mistaken))).status).toBe(308);
   });
 
-  it('for one account keep its owner elsewhere not out, who has one try for the password', async () => {
+  it('for one account do not block its owner at another address, who has one attempt', async () => {
     const account = 'erin@example.com';
     await addUser(world.app, { account });
     await failAtOnce(() => [{ account, password: 'wrong' }]);

@@ -43,7 +43,7 @@ async function certify(facts: Fields = {}): Promise<TestDevice> {
 const records = () => dep.app.db.knex('devices').select();
 
 describe('a device in Automated Device Enrollment', () => {
-  it('ends as the one record that the sync had created, set up and inventoried', async () => {
+  it('has the one record that the sync had created, set up and inventoried', async () => {
     const id = await createDepRecord();
     const device = await certify();
     await device.enroll(
@@ -74,7 +74,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(request.enrolled_at).not.toBeNull();
   });
 
-  it('is followed again after it was wiped', async () => {
+  it('is tracked again after it was wiped', async () => {
     const { app } = dep;
     const { knex } = app.db;
     const pushed = { profile_uuid: randomUUID(), profile_status: 'pushed' };
@@ -117,7 +117,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(await records()).toEqual(before);
   });
 
-  it('shows the minimum that it did not meet until its system does', async () => {
+  it('shows the minimum version that it did not meet until its system does', async () => {
     const { app } = dep;
     await app.db
       .knex('dep_profiles')

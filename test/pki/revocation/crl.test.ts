@@ -33,7 +33,7 @@ function countLists(): { made: number } {
 }
 
 describe('GET /crl/<key id>.crl', () => {
-  it('knows no other CAs and no other files', async () => {
+  it('answers 404 for other CAs and other files', async () => {
     const { keyId } = app.container.authorities.current;
     for (const path of [
       '00.crl',

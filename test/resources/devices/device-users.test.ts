@@ -80,7 +80,7 @@ describe('the users of a device', () => {
     expect(JSON.stringify([body, item.body])).not.toContain('sealed');
   });
 
-  it.each(['post', 'patch', 'delete'] as const)('answer no %s', async (method) => {
+  it.each(['post', 'patch', 'delete'] as const)('are read-only: no %s', async (method) => {
     const paths = method === 'post' ? ['/device_users', `/devices/${deviceId}/users`] : [];
     for (const path of paths.length > 0 ? paths : [`/device_users/${anna}`]) {
       const reply = await request(api.app)
