@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** After each abuse nothing is stored and the server still takes a profile. */
+/** After each abuse nothing is stored and the server still accepts a profile. */
 afterEach(async () => {
   expect(await app.db.knex('profiles')).toEqual([]);
   expect(await app.db.knex('audit_events')).toEqual([]);

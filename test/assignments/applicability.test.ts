@@ -23,8 +23,8 @@ const APP_LOCK = ['com.apple.app.lock', { App: { Identifier: 'com.example.kiosk'
 const FILE_PROVIDER = ['com.apple.fileproviderd', {}] as const;
 const WIFI = ['com.apple.wifi.managed', { SSID_STR: 'Office', EncryptionType: 'None' }] as const;
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
@@ -41,7 +41,7 @@ interface World {
 async function world({ facts = {}, reported = {}, payloads }: World) {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   if (Object.keys(reported).length > 0) {
     await app.db.knex('devices').where({ id: device.id }).update(reported);
@@ -56,7 +56,7 @@ async function world({ facts = {}, reported = {}, payloads }: World) {
     target: { type: 'tags', id: tag },
   });
   await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-  await settle();
+  await reconcile();
   return { device, id, unable: body.data.attributes.unable };
 }
 
@@ -110,7 +110,7 @@ describe('a profile that a device cannot have by the schema of Apple', () => {
       payloads: [APP_LOCK],
     });
     await app.db.knex('devices').where({ id: device.id }).update({ is_supervised: true });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
@@ -124,7 +124,7 @@ describe('a profile that a device cannot have by the schema of Apple', () => {
       .knex('devices')
       .where({ id: device.id })
       .update({ user_approved_enrollment: true });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
@@ -133,7 +133,7 @@ describe('a profile that a device cannot have by the schema of Apple', () => {
     const { identifier } = await app.db.knex('profiles').where({ id }).first('identifier');
     const wifi = payload(WIFI[0], WIFI[1]);
     await uploadNodes(app, profile([wifi], { PayloadIdentifier: identifier }));
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });
@@ -166,7 +166,7 @@ describe('a profile is sent', () => {
     const { device } = await world({ payloads: [DOCK] });
     await app.db.knex('profile_versions').update({ platforms: null });
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });

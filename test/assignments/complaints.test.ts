@@ -21,15 +21,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   return device;
 }
@@ -38,10 +38,10 @@ async function enrolled(): Promise<ManagedDevice> {
 async function carriedOut(device: ManagedDevice): Promise<string[]> {
   device.carriedOut.length = 0;
   for (let round = 0; round < 4; round += 1) {
-    await settle();
+    await reconcile();
     await device.poll();
   }
-  await settle();
+  await reconcile();
   return device.carriedOut;
 }
 
@@ -107,7 +107,7 @@ describe('a profile that is unassigned before it was installed', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await assign(id, tag);
-    await settle();
+    await reconcile();
     await app.db.knex('device_tags').delete();
     expect(await carriedOut(device)).toEqual([]);
     expect(await itemsOf(app, device)).toEqual([]);
@@ -118,13 +118,13 @@ describe('a profile that is unassigned before it was installed', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await assign(id, tag);
-    await settle();
+    await reconcile();
     await device.poll((command) => {
       if (command.RequestType !== 'InstallProfile') return undefined;
       return { status: 'NotNow' };
     });
     await app.db.knex('device_tags').delete();
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'removing', reason_code: 'install_under_way' },
     ]);
@@ -149,9 +149,9 @@ describe('a profile that is deleted and added again', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     const [{ id: first }] = await assign(id, tag);
-    await settle();
+    await reconcile();
     await app.db.knex('assignments').where({ id: first }).delete();
-    await settle();
+    await reconcile();
     await assign(id, tag);
     expect(await carriedOut(device)).toEqual(['InstallProfile', 'ProfileList']);
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'verified' }]);
@@ -225,7 +225,7 @@ describe('hundreds of pending commands', () => {
     await assign(id, tag);
     for (let save = 0; save < 20; save += 1) {
       await addProfile(app, { PayloadIdentifier: identifier }, `Office ${save}`);
-      await settle();
+      await reconcile();
     }
     const waiting = await app.db.knex('commands').where({ is_pending: true });
     expect(waiting.map(({ request_type }) => request_type)).toEqual(['InstallProfile']);
@@ -277,7 +277,7 @@ describe('saving a profile', () => {
     const devices = Array.from({ length: 300 }, () => ({ udid: randomUUID(), is_enrolled: true }));
     const ids = await app.db.knex('devices').insert(devices, 'id');
     await app.db.knex('device_tags').insert(ids.map(({ id }) => ({ device_id: id, tag_id: tag })));
-    await settle();
+    await reconcile();
     await addProfile(app, { PayloadIdentifier: identifier }, 'Elsewhere');
     expect(await app.db.knex('reconcile_marks').count()).toEqual([{ count: 0 }]);
     expect(await app.db.knex('reconcile_item_marks').count()).toEqual([{ count: 1 }]);

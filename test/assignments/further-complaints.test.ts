@@ -27,15 +27,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await settle();
+  await reconcile();
   return device;
 }
 
@@ -43,10 +43,10 @@ async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
 async function carriedOut(device: ManagedDevice): Promise<string[]> {
   device.carriedOut.length = 0;
   for (let round = 0; round < 4; round += 1) {
-    await settle();
+    await reconcile();
     await device.poll();
   }
-  await settle();
+  await reconcile();
   return device.carriedOut;
 }
 
@@ -58,9 +58,9 @@ async function assignToAll(): Promise<number> {
 
 async function refuseUntilFailed(devices: ManagedDevice[]): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    await settle();
+    await reconcile();
     for (const device of devices) await device.poll(() => failed('No.'));
-    await settle();
+    await reconcile();
     await app.db
       .knex('device_items')
       .whereIn(
@@ -72,7 +72,7 @@ async function refuseUntilFailed(devices: ManagedDevice[]): Promise<void> {
       .knex('reconcile_marks')
       .insert(devices.map(({ id: device_id }) => ({ device_id })));
   }
-  await settle();
+  await reconcile();
   for (const device of devices) {
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'failed' }]);
   }
@@ -134,7 +134,7 @@ describe('a signed upload', () => {
     const { status, body } = await uploadFile(app, signed);
     expect(status).toBe(201);
     await app.db.knex('assignments').insert({ profile_id: body.data.id, all_devices: true });
-    await settle();
+    await reconcile();
     const delivered: unknown[] = [];
     await device.poll((command) => {
       if (command.RequestType === 'InstallProfile') delivered.push(command.Payload);
@@ -197,7 +197,7 @@ describe('the renewal of an identity by SCEP', () => {
     expect((await renewed.authenticate()).status).toBe(200);
     expect((await renewed.tokenUpdate()).status).toBe(200);
     await renewed.report(offered?.uuid ?? '');
-    await settle();
+    await reconcile();
     const token = await renewed.checkIn('GetBootstrapToken');
     expect(token.body.toString()).toContain(BootstrapToken.toString('base64'));
     expect(await app.db.knex('device_items').select()).toEqual(before);

@@ -27,7 +27,7 @@ afterEach(async () => {
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await app.settled();
+  await app.waitForReports();
   return device;
 }
 

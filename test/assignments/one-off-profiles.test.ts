@@ -25,7 +25,7 @@ const MAC = { ProductName: 'Mac15,3', Model: 'Mac15,3', ModelName: 'MacBook Pro'
 async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await app.settled();
+  await app.waitForReports();
   return device;
 }
 

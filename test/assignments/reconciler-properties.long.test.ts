@@ -110,7 +110,7 @@ async function take(step: Step, { devices, profiles, tags }: World): Promise<voi
           ? failed('Not today.')
           : undefined,
       );
-      return app.settled();
+      return app.waitForReports();
     }
     case 'lose':
       device.profiles.delete(profile.identifier.toLowerCase());
@@ -125,7 +125,7 @@ async function take(step: Step, { devices, profiles, tags }: World): Promise<voi
 /** Lets everything that is under way come to its end, with devices that obey. */
 async function comeToRest({ devices }: World): Promise<void> {
   for (let round = 0; round < 12; round += 1) {
-    await app.settled();
+    await app.waitForReports();
     await app.db
       .knex('device_items')
       .whereNotNull('next_attempt_at')

@@ -40,8 +40,8 @@ async function assign({ item, tag, requires = [], mode = 'include' }: Draft) {
   return { status, body, id: Number(body.data?.id) };
 }
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
@@ -49,7 +49,7 @@ async function settle(): Promise<void> {
 async function world() {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   const first = await addProfile(app);
   const second = await addProfile(app);
@@ -62,7 +62,7 @@ describe('an item that requires another one', () => {
     const { device, first, second, tag } = await world();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     const reasonOf = () =>
       app.db.knex('device_items').where({ profile_id: second.id }).first('reason');
     expect(await itemsOf(app, device)).toEqual([
@@ -73,18 +73,18 @@ describe('an item that requires another one', () => {
       reason: `waits until it is verified: profile ${first.id} (${first.identifier}), which is pending`,
     });
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'installed' },
       { reason_code: 'waiting_for_item' },
     ]);
     expect((await reasonOf()).reason).toMatch(/, which is installed$/);
     expect(await device.poll()).toEqual(['ProfileList']);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'verified' },
       { state: 'verified', reason_code: null },
@@ -95,7 +95,7 @@ describe('an item that requires another one', () => {
   it('reports one that is not assigned to the device, and is installed once it is no longer required', async () => {
     const { device, first, second, tag } = await world();
     const { id } = await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     expect(await app.db.knex('device_items').select('state', 'reason')).toEqual([
       {
         state: 'pending',
@@ -110,16 +110,16 @@ describe('an item that requires another one', () => {
     expect(await app.db.knex('audit_events').orderBy('id', 'desc').first('details')).toEqual({
       details: { changes: { requires: { added: [], removed: [first.id] } } },
     });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('is installed when the profile that it requires is deleted', async () => {
     const { device, first, second, tag } = await world();
     await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     expect((await api.delete(`/profiles/${first.id}`)).status).toBe(204);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
@@ -128,12 +128,12 @@ describe('an item that requires another one', () => {
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
     for (let round = 0; round < 4; round += 1) {
-      await settle();
+      await reconcile();
       await device.poll();
     }
-    await settle();
+    await reconcile();
     await addProfile(app, { PayloadIdentifier: first.identifier }, 'Elsewhere');
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'pending', version: 2 },
       { state: 'verified', version: 1 },

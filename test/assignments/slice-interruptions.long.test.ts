@@ -53,7 +53,7 @@ interface World {
   profile: { id: number; identifier: string };
 }
 
-/** Devices with a tag that has just been given a profile. */
+/** Devices with a tag to which a profile has just been assigned. */
 async function world(): Promise<World> {
   const { knex } = app.db;
   for (const table of ['devices', 'profiles', 'tags']) await knex(table).delete();

@@ -52,7 +52,7 @@ describe('a profile that is installed by a batch', () => {
   it('is sent to the devices of a tag, and is counted like other batches', async () => {
     const [one, other] = [await ManagedDevice.enroll(app), await ManagedDevice.enroll(app)];
     for (const device of [one, other]) await device.poll();
-    await app.settled();
+    await app.waitForReports();
     const tag = await tagDevices(app, 'lab', [one.id, other.id]);
     const { id: profileId, identifier } = await addProfile(app);
     const { status, body, headers } = await api.post(
@@ -297,7 +297,7 @@ describe('a profile that is removed by a batch', () => {
   it('is kept when an assignment has installed it, and requires a confirmation', async () => {
     const [one, other] = [await ManagedDevice.enroll(app), await ManagedDevice.enroll(app)];
     for (const device of [one, other]) await device.poll();
-    await app.settled();
+    await app.waitForReports();
     const { id: profileId } = await addProfile(app);
     await order('install', profileId, { devices: [one.id, other.id] });
     await worker.run();

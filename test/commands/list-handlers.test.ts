@@ -403,7 +403,7 @@ describe('a handler that runs twice with the same report', () => {
     await app.db.knex('commands').where({ uuid }).update({ needs_handling: true });
     await app.halt();
     const again = await startApp({ database: app.database });
-    await again.settled();
+    await again.waitForReports();
     expect(await withoutIds()).toEqual(before);
     app = again;
   });

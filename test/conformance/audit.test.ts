@@ -64,7 +64,7 @@ describe.each(WRITABLE)('the audit event of a created one of %s', (type, definit
   });
 });
 
-/** Where not every sample would be taken. */
+/** Where not every sample would be accepted. */
 const OWN_CHANGES: Record<string, object> = {
   certificates: {},
   commands: { status: 'Cancelled', priority: 7 },

@@ -15,7 +15,7 @@ const VALUES: Partial<Record<Attribute['kind'], [unknown, unknown]>> = {
 };
 
 let world: World;
-/** How many values of each kind the tables took. */
+/** How many values of each kind the tables accepted. */
 const stored: Record<string, number> = {};
 
 beforeAll(async () => {

@@ -76,7 +76,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
 
   it('changes what is sent, clears with null and keeps the rest', async () => {
     const before = one(await create(11));
-    // Where the column takes no null, null asks for a value of the server's own.
+    // Where the column accepts no null, null asks for a value of the server's own.
     const columns = await nullableColumns(api.knex, definition.table);
     const clearable = visible(definition, ({ write, nullable, writeOnly }) => {
       return write === 'always' && nullable && writeOnly !== true;

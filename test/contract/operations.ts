@@ -53,7 +53,7 @@ function inventory(type: string, attributes: Json, change: Json): Kind {
   return { role: 'operator', type, ofDevice: true, attributes: () => attributes, change };
 }
 
-/** One with an account, which it needs to be given to devices. */
+/** One with an account, which it needs to be assigned to devices. */
 async function depProfile(world: World): Promise<number> {
   const account = await world.create('/dep/accounts', 'dep_accounts', { server_name: name() });
   const dep_account = { data: { type: 'dep_accounts', id: account } };

@@ -100,7 +100,7 @@ export function commandAttributes(): Json {
   return { request_type: 'DeviceInformation', parameters: { Queries: ['UDID'] } };
 }
 
-/** What POST takes: a new certificate with its key, of the purpose the collection is for. */
+/** The body of POST: a new certificate with its key, of the purpose the collection is for. */
 export async function certificateAttributes(path = '/certificates'): Promise<Json> {
   const keys = await generateEcKeyPair('P-256');
   const CN = { type: 'CN', value: `contract ${randomUUID()}` };

@@ -155,7 +155,7 @@ describe('a device in Setup Assistant', () => {
     await knex()('commands').where({ device_id: one.id, is_pending: true }).delete();
     expect((await test.act(found)).status).toBe(201);
     expect(await test.answerAll(one)).toEqual(['DeviceConfigured']);
-    await test.app.settled();
+    await test.app.waitForReports();
     await test.until(one.id, []);
   });
 

@@ -36,7 +36,7 @@ describe('a relative time', () => {
     await knex().raw(`alter table devices enable trigger smart_group_contact`);
     await test.run('groups.times');
     expect(await marks()).toEqual([{ device_id: seen, facts: ['time'] }]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([seen, lost]);
     expect(await timers()).toEqual([]);
   });
@@ -48,12 +48,12 @@ describe('a relative time', () => {
     expect(await test.members(id)).toEqual([a]);
     await knex()('devices').update({ last_seen: new Date() });
     expect(await marks()).toEqual([{ device_id: a, facts: ['last_seen'] }]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([]);
     const timers = await knex()('device_group_timers').orderBy('device_id').pluck('device_id');
     expect(timers).toEqual([a, b]);
     const first = await device();
-    await test.settle();
+    await test.evaluateMarks();
     await knex()('devices').where({ id: first }).update({ last_seen: new Date() });
     expect(await marks()).toEqual([{ device_id: first, facts: ['last_seen'] }]);
   });

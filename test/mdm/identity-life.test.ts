@@ -43,7 +43,7 @@ async function identityUntil(notAfter: Date) {
 async function expiredDevice(): Promise<TestDevice> {
   const device = await (await createTestDevice(app)).enroll();
   await fetchCommand(device, 'none');
-  await app.settled();
+  await app.waitForReports();
   const certificate = await identityUntil(new Date(Date.now() - 60_000));
   const { fingerprint } = device.certificate;
   await pins()

@@ -18,7 +18,7 @@ async function enroll(app: TestApp): Promise<{ device: TestDevice; uuid: string 
 }
 
 async function rowOf(app: TestApp, uuid: string): Promise<Row> {
-  await app.settled();
+  await app.waitForReports();
   return await app.db.knex('commands').where({ uuid }).first();
 }
 

@@ -278,7 +278,7 @@ describe('a record of the enrollment program', () => {
     expect(offered?.command.RequestType).toBe('DeviceInformation');
     const QueryResponses = { SerialNumber: serial };
     await device.report(offered?.uuid ?? '', 'Acknowledged', { QueryResponses });
-    await app.settled();
+    await app.waitForReports();
     expect(await recordsWith(app, serial)).toMatchObject([{ id, is_dep: true, asset_tag: 'A-1' }]);
   });
 

@@ -165,7 +165,7 @@ describe('a replayed report', () => {
     const uuid = await queue(to);
     await to.device.idle();
     await to.device.report(uuid, status);
-    await app.settled();
+    await app.waitForReports();
     const before = await dumpRows(app.db);
     expect((await to.device.report(uuid, status)).status).toBe(200);
     const { acknowledged_at: _time, ...after } = await command(uuid);

@@ -47,7 +47,7 @@ export function addLink(
   return inTransaction(db, (trx) => insertLink(trx, { name: 'Link', ...link }, secret));
 }
 
-/** A device with what SCEP gave it for a challenge of this kind. */
+/** A device with the certificate that SCEP issued for a challenge of this kind. */
 export async function certifiedFor(
   app: TestApp,
   options: ChallengeOptions,

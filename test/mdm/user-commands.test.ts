@@ -115,7 +115,7 @@ describe('the queues of a device and of its users', () => {
     await device.idle(ANNA);
     const { installed_profiles: before } = await dumpRows(app.db);
     await device.report(annas, 'Acknowledged', { ...ANNA, ...installed });
-    await app.settled();
+    await app.waitForReports();
     const { installed_profiles: after } = await dumpRows(app.db);
     expect(after).toEqual(before);
     const { id, needs_handling } = await rowOf(annas);

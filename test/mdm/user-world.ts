@@ -63,7 +63,7 @@ export class UserWorld {
   }
 }
 
-/** The CommandUUID that a caller was given; undefined for none. */
+/** The CommandUUID that a caller received; undefined for none. */
 export function uuidIn(reply: Reply): string | undefined {
   expect(reply.status).toBe(200);
   return commandIn(reply)?.uuid;

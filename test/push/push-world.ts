@@ -146,7 +146,7 @@ export async function startPushWorld(): Promise<PushWorld> {
       token: randomBytes(32).toString('hex'),
       pushMagic: randomUUID(),
     }));
-    await giveTokens(db, box, targets);
+    await storePushTokens(db, box, targets);
     return targets;
   };
 
@@ -190,7 +190,7 @@ export async function startPushWorld(): Promise<PushWorld> {
     },
     queueCommand: (target, after) => queueCommand(db, queue, { target, after }),
     renewToken: async (target) => {
-      await giveTokens(db, box, [target]);
+      await storePushTokens(db, box, [target]);
       await inTransaction(db, (trx) => requestPushes(trx, [target.id]));
     },
     runRearmJobs: () => runRearmJobs(db),
@@ -212,7 +212,7 @@ export async function startPushWorld(): Promise<PushWorld> {
   };
 }
 
-async function giveTokens(db: Database, box: SecretBox, targets: TestTarget[]): Promise<void> {
+async function storePushTokens(db: Database, box: SecretBox, targets: TestTarget[]): Promise<void> {
   const sealed = targets.map(({ id, token, pushMagic }) => {
     const plain = Buffer.from(JSON.stringify({ token, push_magic: pushMagic }));
     return box.seal(plain, secretLabel(id, 'push'));

@@ -58,7 +58,7 @@ async function report(device: ManagedDevice, reports: Record<string, Fields>): P
     const fields = reports[String(type)];
     return fields === undefined ? undefined : { status: 'Acknowledged', fields };
   });
-  await app.settled();
+  await app.waitForReports();
 }
 
 async function known(): Promise<ManagedDevice> {
@@ -67,7 +67,7 @@ async function known(): Promise<ManagedDevice> {
     const fields = REPORTS[String(type)];
     return fields === undefined ? undefined : { status: 'Acknowledged', fields };
   });
-  await app.settled();
+  await app.waitForReports();
   await report(device, REPORTS);
   return device;
 }
@@ -214,7 +214,7 @@ describe('changes of a device', () => {
     await device.poll(({ RequestType: type }) =>
       type === 'RemoveProfile' ? { status: 'Acknowledged' } : undefined,
     );
-    await app.settled();
+    await app.waitForReports();
     expect((await changesOf(device))[0]).toEqual({
       ...{ kind: 'profile', change: 'gone', attribute: 'com.example.wifi', name: 'Wi-Fi' },
       ...{ old: 'A', new: null, cause: 'command', caused_by: 'RemoveProfile' },
@@ -223,7 +223,7 @@ describe('changes of a device', () => {
     await device.poll(({ RequestType: type }) =>
       type === 'RemoveProfile' ? failed('No.') : undefined,
     );
-    await app.settled();
+    await app.waitForReports();
     const gone = (await changesOf(device)).filter(
       ({ change }: { change: string }) => change === 'gone',
     );
@@ -257,7 +257,7 @@ describe('changes of a device', () => {
     const device = await known();
     await device.wire.checkIn('CheckOut');
     await device.wire.enroll();
-    await app.settled();
+    await app.waitForReports();
     expect(await changesOf(device)).toEqual([
       {
         ...ATTRIBUTE,

@@ -65,7 +65,7 @@ describe('a device that waits in Setup Assistant', () => {
     const types = await carryOut(device);
     expect(types[0]).toBe('DeviceInformation');
     expect(types.indexOf('DeviceConfigured')).toBe(types.length - 1);
-    await app.settled();
+    await app.waitForReports();
     const done = await setupOf(app, device);
     expect(done).toMatchObject({ state: 'configured', reason: null });
     expect(done.ended_at).not.toBeNull();
@@ -134,7 +134,7 @@ describe('a device that waits in Setup Assistant', () => {
       const ErrorChain = [{ LocalizedDescription: 'The payload is bad', ErrorCode: 1 }];
       await device.report(offered, status, { ErrorChain });
       expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
-      await app.settled();
+      await app.waitForReports();
       const { id: profileId } = await app.db.knex('profiles').where({ identifier }).first('id');
       const { state, reason } = await setupOf(app, device);
       expect(state).toBe('configured');
@@ -154,7 +154,7 @@ describe('a device that waits in Setup Assistant', () => {
     const { device, links } = await createRecord(app, 'tag');
     const identifier = await assignProfile(app, links);
     await device.enroll({}, WAITING);
-    await app.settled();
+    await app.waitForReports();
     const device_id = await idOf(app, device);
     const commands = app.db.knex('commands').where({ device_id, request_type: 'InstallProfile' });
     const [{ id }] = await commands.update({ status, reason: why }).returning('id');
@@ -176,7 +176,7 @@ describe('a device that waits in Setup Assistant', () => {
     expect(types).not.toContain('InstallProfile');
     expect(types.at(-1)).toBe('DeviceConfigured');
     expect(app.logText()).toContain('a profile could not be built');
-    await app.settled();
+    await app.waitForReports();
     const { state, reason } = await setupOf(app, device);
     expect(state).toBe('configured');
     expect(reason).toMatch(/^profile \d+ ".+" was left out: it could not be built$/);
@@ -197,7 +197,7 @@ describe('a device that waits in Setup Assistant', () => {
   it('is set up again when it still waits a minute after DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await carryOut(device);
-    await app.settled();
+    await app.waitForReports();
     await app.db.knex('device_setups').update({ ended_at: new Date(Date.now() - 61_000) });
     await device.tokenUpdate(WAITING);
     expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', ended_at: null });
@@ -214,7 +214,7 @@ describe('a device that waits in Setup Assistant', () => {
     const first = await device.idle();
     expect(typeIn(first)).toBe('DeviceConfigured');
     await device.report(commandIn(first)?.uuid ?? '');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured' });
     const types = await carryOut(device);
     expect(types).toContain('InstallProfile');
@@ -233,7 +233,7 @@ describe('a device that waits without proof of its identity', () => {
     const types = await carryOut(device);
     expect(types).not.toContain('InstallProfile');
     expect(types.at(-1)).toBe('DeviceConfigured');
-    await app.settled();
+    await app.waitForReports();
     const { state, reason } = await setupOf(app, device);
     expect(state).toBe('configured');
     expect(reason).toBe(

@@ -66,7 +66,7 @@ describe('a device that waits for too long', () => {
     const first = await device.idle();
     expect(typeIn(first)).toBe('DeviceConfigured');
     await device.report(commandIn(first)?.uuid ?? '');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
     expect(await carryOut(device)).toEqual(['InstallProfile']);
   });
@@ -93,7 +93,7 @@ describe('a device that waits for too long', () => {
     expect(await runSetups(app)).toEqual([]);
     // It comes back after all.
     expect((await carryOut(device))[0]).toBe('DeviceConfigured');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured' });
   });
 
@@ -123,7 +123,7 @@ describe('a DeviceConfigured that failed', () => {
       expect(await runSetups(app)).toMatchObject([{ level: 40, reason }]);
       expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', attempts: 1, reason });
       expect(await carryOut(device)).toEqual(['DeviceConfigured']);
-      await app.settled();
+      await app.waitForReports();
       expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
     },
   );

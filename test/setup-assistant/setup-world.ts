@@ -29,7 +29,7 @@ export function setupsOf(app: TestApp, overrides: Partial<DeviceSetupDeps> = {})
 
 /** One run of the task, with no device held by a report. Returns what it logged. */
 export async function runSetups(app: TestApp, overrides: Partial<DeviceSetupDeps> = {}) {
-  await app.settled();
+  await app.waitForReports();
   const { logger, lines } = capturingLogger();
   await runTask(createDeviceSetupTask({ setups: setupsOf(app, { logger, ...overrides }) }));
   return lines;

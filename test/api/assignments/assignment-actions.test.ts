@@ -40,8 +40,8 @@ async function tokenOf(role: 'viewer' | 'operator'): Promise<string> {
   return token;
 }
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
@@ -50,17 +50,17 @@ async function assigned() {
   await device.poll();
   const { id } = await addProfile(app);
   await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
-  await settle();
+  await reconcile();
   return { device, id };
 }
 
 async function failThreeTimes(device: ManagedDevice): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     await device.poll(() => failed('No.'));
-    await settle();
+    await reconcile();
     await app.db.knex('device_items').update({ next_attempt_at: new Date(0) });
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
   }
 }
 
@@ -85,7 +85,7 @@ describe('retrying items', () => {
     const [{ id }] = await app.db.knex('device_items').select('id');
     const { status, body } = await operator.post(`/device_items/${id}/retry`);
     expect([status, body.data.attributes]).toMatchObject([200, { state: 'pending', attempts: 0 }]);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
@@ -102,7 +102,7 @@ describe('retrying items', () => {
     expect(none.body.data.attributes).toEqual({ retried: 0, has_more: false });
     const all = await operator.post('/device_items/retry', {});
     expect(all.body.data.attributes).toEqual({ retried: 1, has_more: false });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });
@@ -124,7 +124,7 @@ describe('pausing', () => {
     ]);
     expect((await api.post('/reconciler/pause')).status).toBe(409);
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toEqual([
       { profile_id: id, state: 'paused', reason_code: 'paused', version: 1 },
     ]);
@@ -133,7 +133,7 @@ describe('pausing', () => {
     const codes = body.data.attributes.warnings.map(({ code }: { code: string }) => code);
     expect(codes).toContain('assignments_paused');
     expect((await api.post('/reconciler/resume')).status).toBe(200);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
@@ -145,10 +145,10 @@ describe('pausing', () => {
     expect((await api.post(`${path}/${resume}`)).status).toBe(409);
     expect((await api.post(`${path}/${pause}`)).status).toBe(200);
     expect((await api.post(`${path}/${pause}`)).status).toBe(409);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'paused' }]);
     expect((await api.post(`${path}/${resume}`)).status).toBe(200);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
     expect((await api.post(`/profiles/987654/pause`)).status).toBe(404);
     expect((await api.post(`/devices/987654/pause_items`)).status).toBe(404);
@@ -160,11 +160,11 @@ describe('the status of a profile', () => {
     const { device, id } = await assigned();
     await app.db.knex('devices').insert({ udid: randomUUID() });
     await app.db.knex('reconcile_item_marks').insert({ profile_id: id });
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     const { status, body } = await viewer.get(`/profiles/${id}/status`);
     expect([status, body.data]).toMatchObject([
       200,

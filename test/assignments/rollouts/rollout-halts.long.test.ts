@@ -86,7 +86,7 @@ describe('a rollout', () => {
     for (const device of fleet.devices.slice(0, 2)) {
       expect(await device.poll(() => failed('The payload is bad.'))).toEqual(['InstallProfile']);
     }
-    await app.settled();
+    await app.waitForReports();
     await fleet.reconciler.run();
     await minute(app);
     expect((await stateOf(api, id)).state).toBe('halted');

@@ -35,12 +35,12 @@ type Refuses = (device: ManagedDevice) => boolean;
 /** Devices poll while two processes reconcile and both look at the rollouts. */
 async function carryOut(refuses: Refuses = () => false): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
-    await app.settled();
+    await app.waitForReports();
     const two = [reconcilerOf(app), reconcilerOf(app)];
     await Promise.all([...two.map((one) => one.run()), minute(app), minute(app)]);
     await Promise.all(devices.map((device) => device.poll(answerOf(device, refuses))));
   }
-  await app.settled();
+  await app.waitForReports();
   await reconcilerOf(app).run();
   await minute(app);
 }

@@ -31,7 +31,7 @@ export async function startPushCertScene() {
   const { file } = world;
   writeFileSync(file('vendor.pem'), certificatePem(vendor.leaf.certificate));
   writeFileSync(file('vendor.key'), keyPem(vendor.leaf));
-  // As Apple gives them away.
+  // As Apple publishes them.
   for (const [at, { der }] of vendor.chain.entries()) writeFileSync(file(`apple-${at}.cer`), der);
   const vendorFiles = {
     vendorCert: ['vendor.pem', 'apple-0.cer', 'apple-1.cer'].map(file),
@@ -39,7 +39,7 @@ export async function startPushCertScene() {
   };
   let lastEvent = 0;
 
-  /** From nothing to what the portal gives, in `apple.pem`. */
+  /** From nothing to the certificate of the portal, in `apple.pem`. */
   const obtain = async (topic = TOPIC): Promise<void> => {
     const out = file('request');
     const { error } = await world.request({ appleAccount: ACCOUNT, ...vendorFiles, out });

@@ -39,14 +39,14 @@ async function sweepOnce(): Promise<void> {
   await sweep.stop();
 }
 
-/** All that waits, in the order in which it is taken. */
-function takeAll(): { id: number; deviceId: number }[] {
-  const taken: { id: number; deviceId: number }[] = [];
+/** All that waits, in the order in which it is claimed. */
+function claimAll(): { id: number; deviceId: number }[] {
+  const claimed: { id: number; deviceId: number }[] = [];
   for (let some = waiting.take(1_000); some.length > 0; some = waiting.take(1_000)) {
     for (const report of some) waiting.release(report);
-    taken.push(...some);
+    claimed.push(...some);
   }
-  return taken;
+  return claimed;
 }
 
 it('a sweep finds all stored reports, those of a device in their order', async () => {
@@ -56,10 +56,10 @@ it('a sweep finds all stored reports, those of a device in their order', async (
   );
   await sweepOnce();
   expect(pagesFound).toBe(3);
-  const taken = takeAll();
-  expect(taken.map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids);
+  const claimed = claimAll();
+  expect(claimed.map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids);
   for (const device of devices.slice(0, 20)) {
-    const own = taken.filter(({ deviceId }) => deviceId === device).map(({ id }) => id);
+    const own = claimed.filter(({ deviceId }) => deviceId === device).map(({ id }) => id);
     expect(own).toEqual([...own].sort((a, b) => a - b));
     expect(own).toHaveLength(4);
   }
@@ -74,10 +74,10 @@ it('a device whose report was skipped is handled after a sweep that began later'
   // The sweep may have read the reports by now.
   sweep.hold(deviceId);
   await sweep.stop();
-  expect(takeAll()).toEqual([]);
+  expect(claimAll()).toEqual([]);
   expect(sweep.admits({ id: second, deviceId })).toBe(false);
   await sweepOnce();
-  expect(takeAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
+  expect(claimAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
   expect(sweep.admits({ id: second, deviceId })).toBe(true);
 });
 
@@ -90,12 +90,12 @@ it('reports beyond the 10,000 that wait stay in the database until there is room
   await new Promise((resolve) => setImmediate(resolve));
   sweep.continueIfBehind();
   expect([waiting.size, pagesFound]).toEqual([MOST_WAITING, 0]);
-  takeAll();
+  claimAll();
   // There is room, but the second must not overtake the first.
   expect(sweep.admits({ id: second, deviceId })).toBe(false);
   sweep.continueIfBehind();
   await sweep.stop();
-  expect(takeAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
+  expect(claimAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
   expect(sweep.admits({ id: second, deviceId })).toBe(true);
 });
 

@@ -59,7 +59,7 @@ describe('a report whose values cannot be stored', () => {
     await device.report(good.body.data.attributes.uuid, 'Acknowledged', {
       SecurityInfo: { PasscodePresent: true },
     });
-    await app.settled();
+    await app.waitForReports();
     const row = await app.db.knex('devices').where({ id }).first();
     expect(row.passcode_present).toBe(true);
   });
@@ -84,7 +84,7 @@ describe('the sweep', () => {
     const uuid = await storedCommand({ ...left, result });
     const odd = await storedCommand({ ...left, result: Buffer.from('no plist') });
     await restart();
-    await app.settled();
+    await app.waitForReports();
     expect(await command(uuid)).toMatchObject({ needs_handling: false, reason: null });
     expect((await command(odd)).reason).toBe('the answer could not be read; see the log');
     const row = await app.db.knex('devices').where({ id: target.id }).first();
@@ -97,7 +97,7 @@ describe('the sweep', () => {
       await storedCommand({ status: 'Acknowledged', needs_handling: true, result });
     }
     await restart();
-    await app.settled();
+    await app.waitForReports();
     const row = await app.db.knex('devices').where({ id: target.id }).first();
     expect(row.auto_lock_time).toBe(5);
   });
@@ -118,7 +118,7 @@ describe('the sweep', () => {
     expect((await command(uuid)).needs_handling).toBe(true);
     await blocker.rollback();
     await restart();
-    await app.settled();
+    await app.waitForReports();
     const rows = await app.db.knex('installed_applications').where({ device_id: target.id });
     expect(rows).toMatchObject([{ name: 'Later' }]);
   });

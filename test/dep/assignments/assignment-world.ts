@@ -8,7 +8,7 @@ export const U1 = '11111111-aaaa-4aaa-8aaa-111111111111';
 export const U2 = '22222222-aaaa-4aaa-8aaa-222222222222';
 export const MINUTE = 60_000;
 
-/** What stands in a row once Apple has taken it; with the uuid. */
+/** The columns of a row once Apple has accepted it; with the uuid. */
 export const DONE = {
   status: 'assigned',
   stage: 'assigned',

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../../helpers/database.js
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
 import { ENROLLMENT_URL } from './profile-samples.js';
 
-/** The UUID that Apple gives to its first definition, and so on. */
+/** The UUID that Apple assigns to its first definition, and so on. */
 export const uuidOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`;
 
 function newUuids(): () => Promise<string> {

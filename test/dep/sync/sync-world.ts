@@ -55,7 +55,7 @@ export interface SyncOptions extends Partial<Pick<AccountSyncDeps, 'syncInterval
   attempt?: number;
 }
 
-/** A listing as Apple's service gives it for a Mac that has no profile yet. */
+/** A listing as Apple's service returns it for a Mac that has no profile yet. */
 export function listing(serialNumber: string, members: Partial<ListedDevice> = {}): ListedDevice {
   return {
     serialNumber,

@@ -53,7 +53,7 @@ describe('a device in Automated Device Enrollment', () => {
     const types = await carryOut(device);
     expect(types).toEqual(expect.arrayContaining(['DeviceInformation', 'CertificateList']));
     expect(types.at(-1)).toBe('DeviceConfigured');
-    await dep.app.settled();
+    await dep.app.waitForReports();
     expect(await records()).toMatchObject([
       {
         id,
@@ -84,7 +84,7 @@ describe('a device in Automated Device Enrollment', () => {
     const row = () => knex('dep_devices').where({ id }).first();
     const facts = { SerialNumber: SERIAL, OSVersion: '17.0' };
     await (await certify()).enroll(facts, { AwaitingConfiguration: true });
-    await app.settled();
+    await app.waitForReports();
     const first = await row();
     expect(first).toMatchObject({ stage: 'enrolled', is_enrolled: true });
     const again = await certify();
@@ -94,7 +94,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect((await again.authenticate(facts)).status).toBe(200);
     expect(await row()).toEqual({ ...asked, stage: 'contacted', is_enrolled: false });
     await again.tokenUpdate({ AwaitingConfiguration: true });
-    await app.settled();
+    await app.waitForReports();
     const last = await row();
     expect(last).toEqual({
       ...asked,
@@ -137,7 +137,7 @@ describe('a device in Automated Device Enrollment', () => {
       expect(offered?.command.RequestType).toBe('DeviceInformation');
       await device.report(offered?.uuid ?? '', 'Acknowledged', { QueryResponses: { OSVersion } });
       await carryOut(device);
-      await app.settled();
+      await app.waitForReports();
     };
     await report('17.3.1');
     expect(await shown()).toEqual(['automated', '17.4']);

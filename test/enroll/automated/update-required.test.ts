@@ -33,7 +33,7 @@ async function createDepDevice(columns: Record<string, unknown>): Promise<void> 
   await dep.app.db.knex('devices').insert({ ...device, ...columns });
 }
 
-/** The version that the device has to update to; undefined when it was given a profile. */
+/** The version that the device has to update to; undefined when it received a profile. */
 async function demanded(facts = {}): Promise<string | undefined> {
   const { status, body } = await askAs(dep, { ...OUTDATED, ...facts });
   return status === 200 ? undefined : JSON.parse(body.toString()).details.OSVersion;

@@ -259,15 +259,15 @@ describe('a fleet that polls when pushed', () => {
   it('is idle when every device was pushed and has answered, after two quiet seconds', async () => {
     const { enroll, push, finish, polling, state } = createWorld();
     const member = await enroll();
-    let isSettled = false;
-    const settled = polling.waitUntilIdle().then(() => {
-      isSettled = true;
+    let isIdle = false;
+    const idle = polling.waitUntilIdle().then(() => {
+      isIdle = true;
     });
     await push(member);
     await turn();
-    expect(isSettled).toBe(false);
+    expect(isIdle).toBe(false);
     await finish(member);
-    await settled;
+    await idle;
     expect(state.quietMs()).toBeGreaterThanOrEqual(2_000);
   });
 
