@@ -1,5 +1,5 @@
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { eventually } from '../push/push-world.js';
+import { eventually } from '../push/push-fixture.js';
 import { certificatePem, makeAuthority, makeIdentity } from '../resources/certificate-samples.js';
 
 const DAY_MS = 86_400_000;

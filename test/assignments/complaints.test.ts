@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 /** What administrators of other servers have complained of, each by its subject. */
 

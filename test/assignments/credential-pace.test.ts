@@ -1,7 +1,7 @@
 import { uploadNodes } from '../api/profile-samples.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, reconcilerOf } from './assignment-world.js';
+import { addProfile, reconcilerOf } from './assignment-fixture.js';
 
 const A_MINUTE = 20;
 

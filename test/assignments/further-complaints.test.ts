@@ -2,11 +2,11 @@ import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { buildPlistNodes } from '../../src/protocol/plist/plist.js';
 import { uploadFile, uploadNodes } from '../api/profile-samples.js';
 import { rsaIdentity } from '../crypto/identities.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, failed, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, failed, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 /** More of what administrators of other servers have complained of, each by its subject. */
 

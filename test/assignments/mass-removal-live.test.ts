@@ -1,6 +1,6 @@
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addProfile } from './assignment-world.js';
+import { addProfile } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

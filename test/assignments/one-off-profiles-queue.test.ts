@@ -7,7 +7,7 @@ import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

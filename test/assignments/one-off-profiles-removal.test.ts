@@ -1,7 +1,7 @@
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

@@ -3,7 +3,7 @@ import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

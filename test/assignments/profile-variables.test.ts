@@ -7,7 +7,7 @@ import { commandIn } from '../helpers/device.js';
 import { statementsOf } from '../helpers/statements.js';
 import { dumpRows, spellingsOf } from '../mdm/rows.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;

@@ -7,7 +7,7 @@ import {
   listProfiles,
   ManagedDevice,
   reconcilerOf,
-} from './assignment-world.js';
+} from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;

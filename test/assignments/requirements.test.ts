@@ -1,5 +1,5 @@
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -46,7 +46,7 @@ async function reconcile(): Promise<void> {
 }
 
 /** A device with two profiles to come, of which the second waits for the first. */
-async function world() {
+async function fixture() {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
   await reconcile();
@@ -59,7 +59,7 @@ async function world() {
 
 describe('an item that requires another one', () => {
   it('waits until the other one is verified, and is then installed', async () => {
-    const { device, first, second, tag } = await world();
+    const { device, first, second, tag } = await fixture();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
     await reconcile();
@@ -93,7 +93,7 @@ describe('an item that requires another one', () => {
   });
 
   it('reports one that is not assigned to the device, and is installed once it is no longer required', async () => {
-    const { device, first, second, tag } = await world();
+    const { device, first, second, tag } = await fixture();
     const { id } = await assign({ item: second.id, tag, requires: [first.id] });
     await reconcile();
     expect(await app.db.knex('device_items').select('state', 'reason')).toEqual([
@@ -115,7 +115,7 @@ describe('an item that requires another one', () => {
   });
 
   it('is installed when the profile that it requires is deleted', async () => {
-    const { device, first, second, tag } = await world();
+    const { device, first, second, tag } = await fixture();
     await assign({ item: second.id, tag, requires: [first.id] });
     await reconcile();
     expect((await api.delete(`/profiles/${first.id}`)).status).toBe(204);
@@ -124,7 +124,7 @@ describe('an item that requires another one', () => {
   });
 
   it('stays installed while the other one is installed anew', async () => {
-    const { device, first, second, tag } = await world();
+    const { device, first, second, tag } = await fixture();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
     for (let round = 0; round < 4; round += 1) {
@@ -143,7 +143,7 @@ describe('an item that requires another one', () => {
 
 describe('a requirement', () => {
   it('is shown on the assignment, and is of the item whatever the target', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const { status, id } = await assign({ item: second.id, tag, requires: [first.id] });
     expect(status).toBe(201);
     const { body } = await api.get(`/assignments/${id}?include=requires`);
@@ -152,7 +152,7 @@ describe('a requirement', () => {
   });
 
   it('is refused when it leads back to the item, at once or through others', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const third = await addProfile(app);
     const itself = await assign({ item: first.id, tag, requires: [first.id] });
     expect([itself.status, itself.body.errors]).toMatchObject([
@@ -185,7 +185,7 @@ describe('a requirement', () => {
   });
 
   it('is refused when two requests at the same time close a circle', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const ids = [
       (await assign({ item: first.id, tag })).id,
       (await assign({ item: second.id, tag })).id,
@@ -201,7 +201,7 @@ describe('a requirement', () => {
   });
 
   it('is refused on an exclude, and for a profile that does not exist', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const exclude = await assign({ item: second.id, tag, requires: [first.id], mode: 'exclude' });
     expect([exclude.status, exclude.body.errors]).toMatchObject([
       422,

@@ -3,7 +3,7 @@ import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { findTargets } from '../../src/db/devices/device-repository.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Members } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, failed, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, failed, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;

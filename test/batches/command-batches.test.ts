@@ -1,7 +1,7 @@
 import { createToken } from '../../src/auth/api-tokens.js';
-import { ManagedDevice } from '../assignments/assignment-world.js';
+import { ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-world.js';
+import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

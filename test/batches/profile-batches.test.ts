@@ -1,9 +1,9 @@
 import { createToken } from '../../src/auth/api-tokens.js';
 import { uploadNodes } from '../api/profile-samples.js';
-import { addProfile, failed, ManagedDevice } from '../assignments/assignment-world.js';
+import { addProfile, failed, ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-world.js';
+import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;

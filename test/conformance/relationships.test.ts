@@ -5,20 +5,20 @@ import type {
   View,
 } from '../../src/jsonapi/definition/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
+import { ALL, createFixture, type Fixture } from './fixture.js';
 import { sampleDocument } from './samples.js';
-import { ALL, createWorld, type World } from './world.js';
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
-const get: World['get'] = (path, query) => world.get(path, query);
-const listAll: World['listAll'] = (definition) => world.listAll(definition);
+const get: Fixture['get'] = (path, query) => fixture.get(path, query);
+const listAll: Fixture['listAll'] = (definition) => fixture.listAll(definition);
 
 const related = ALL.flatMap((definition) =>
   Object.entries(definition.relationships).map(

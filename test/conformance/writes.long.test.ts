@@ -1,19 +1,19 @@
 import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 import type { TestApi } from '../jsonapi/test-api.js';
+import { createFixture, type Fixture, MEDIA_TYPE, one, visible, WRITABLE } from './fixture.js';
 import { FOLLOWING, nullableColumns, sampleAttributes, sampleDocument } from './samples.js';
-import { createWorld, MEDIA_TYPE, one, visible, type World, WRITABLE } from './world.js';
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
-const get: World['get'] = (path, query) => world.get(path, query);
+const get: Fixture['get'] = (path, query) => fixture.get(path, query);
 
 describe.each(WRITABLE)('writing %s', (_type, definition) => {
   const { path, type } = definition;

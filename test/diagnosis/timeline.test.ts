@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { STEP_CODES } from '../../src/diagnosis/timeline-steps.js';
 import { WAITING_CODES } from '../../src/diagnosis/timeline-waiting.js';
-import { batchWorkerOf } from '../batches/batch-world.js';
+import { batchWorkerOf } from '../batches/batch-fixture.js';
 import { adminApi, commandDocument } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
 import { recordsOf } from '../mdm/records.js';

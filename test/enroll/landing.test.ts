@@ -3,7 +3,7 @@ import request from 'supertest';
 import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { temporaryTls } from '../helpers/tls.js';
 import { dumpRows } from '../mdm/rows.js';
-import { addUser } from './account/world.js';
+import { addUser } from './account/fixture.js';
 import { makeLink } from './links.js';
 
 let open: TestApp;

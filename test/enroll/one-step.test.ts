@@ -12,7 +12,7 @@ import {
   otaChallenge,
   post,
   profileIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const FIXTURES = join(__dirname, '..', 'fixtures', 'enroll');
 const HOUR_MS = 3_600_000;

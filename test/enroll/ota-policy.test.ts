@@ -14,7 +14,7 @@ import {
   otaChallenge,
   post,
   profileIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const CLOSED = 'enrollment is closed on this server\n';
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator\n';

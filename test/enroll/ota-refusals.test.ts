@@ -12,7 +12,7 @@ import type { TestApp } from '../helpers/app.js';
 import { deviceKeys, issueIdentity } from '../helpers/device.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { dumpRows } from '../mdm/rows.js';
-import { attributes, get, identityFrom, otaChallenge, post } from './ota-world.js';
+import { attributes, get, identityFrom, otaChallenge, post } from './ota-fixture.js';
 
 const BOTH = ['/enroll/ota_authenticate', '/enroll/profile'];
 const NOT_APPLE = 'the signature is not that of an Apple device\n';

@@ -6,7 +6,7 @@ import { MACHINE, UDID } from '../dep/asking-device.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { TestDevice } from '../helpers/device.js';
 import { certificatePem } from '../mdm/certified-device.js';
-import { attributes, identityFrom, otaChallenge, post, profileIn } from './ota-world.js';
+import { attributes, identityFrom, otaChallenge, post, profileIn } from './ota-fixture.js';
 
 /** A CA in the manner of Apple's, an intermediate below it, and a device that it has certified. */
 function makeDevice(openssl: OpenSsl): void {

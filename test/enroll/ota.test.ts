@@ -24,7 +24,7 @@ import {
   post,
   profileIn,
   scepIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const HOUR_MS = 3_600_000;
 const UUID = /^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$/;

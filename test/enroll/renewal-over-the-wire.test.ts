@@ -12,7 +12,7 @@ import {
   profileIn,
   renewalsOf,
   runRenewals,
-} from './renewal-world.js';
+} from './renewal-fixture.js';
 
 let app: TestApp;
 

@@ -11,7 +11,7 @@ import {
   newSerial,
   newUdid,
   signedRequest,
-} from './request-world.js';
+} from './request-fixture.js';
 
 let app: TestApp;
 

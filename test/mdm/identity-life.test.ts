@@ -1,7 +1,7 @@
 import { Oid } from '../../src/crypto/asn1/oids.js';
 import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { renewalTime } from '../../src/pki/authority/authority.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
 import { ALL_MESSAGES, expectEmpty, expectPlainRefusal } from './conversation.js';

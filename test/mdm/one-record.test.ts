@@ -2,7 +2,7 @@ import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/ap
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal, MESSAGES } from './conversation.js';
 import { recordsOf } from './records.js';
-import { newSerial, newUdid, recordsWith } from './request-world.js';
+import { newSerial, newUdid, recordsWith } from './request-fixture.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;

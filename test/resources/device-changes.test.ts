@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { createPruneRecordsTask } from '../../src/jobs/tasks/batch-tasks.js';
-import { failed, ManagedDevice } from '../assignments/assignment-world.js';
+import { failed, ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';

@@ -11,7 +11,7 @@ import { certificateRecord } from '../../src/pki/certificates/certificate-record
 import { MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { nextKeys } from '../helpers/prepared-keys.js';
-import { addLink, signedRequest } from '../mdm/request-world.js';
+import { addLink, signedRequest } from '../mdm/request-fixture.js';
 import { ask, csrOf, issuedIn, type ScepServer, startScepServer } from './scep-server.js';
 
 const UDID = '00008110-001A2B3C4D5E6F70';

@@ -1,7 +1,7 @@
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
-import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';
+import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-fixture.js';
 import {
   assignProfile,
   carryOut,
@@ -12,7 +12,7 @@ import {
   TIMEOUT,
   typeIn,
   WAITING,
-} from './setup-world.js';
+} from './setup-fixture.js';
 
 let app: TestApp;
 

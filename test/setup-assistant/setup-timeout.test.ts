@@ -13,7 +13,7 @@ import {
   TIMEOUT,
   typeIn,
   WAITING,
-} from './setup-world.js';
+} from './setup-fixture.js';
 
 let app: TestApp;
 

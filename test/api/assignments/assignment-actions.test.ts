@@ -7,7 +7,7 @@ import {
   itemsOf,
   ManagedDevice,
   reconcilerOf,
-} from '../../assignments/assignment-world.js';
+} from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;

@@ -1,5 +1,5 @@
 import { buildPlistNodes } from '../../../src/protocol/plist/plist.js';
-import { addProfile, addTag, reconcilerOf } from '../../assignments/assignment-world.js';
+import { addProfile, addTag, reconcilerOf } from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { payload, profile } from '../../profiles/sample-profiles.js';
 import { uploadFile } from '../profile-samples.js';

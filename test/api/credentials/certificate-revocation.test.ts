@@ -9,8 +9,8 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type TestDevice, TOPIC } from '../../helpers/device.js';
-import { rotateAuthority, storedIdentity } from '../../pki/revocation/revocation-world.js';
-import { eventually } from '../../push/push-world.js';
+import { rotateAuthority, storedIdentity } from '../../pki/revocation/revocation-fixture.js';
+import { eventually } from '../../push/push-fixture.js';
 
 const REASONS =
   'reason must be one of unspecified, keyCompromise, cACompromise, affiliationChanged, superseded, ' +

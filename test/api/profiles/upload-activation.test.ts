@@ -1,5 +1,5 @@
-import { addProfile } from '../../assignments/assignment-world.js';
-import { startRollout, uploadVersion } from '../../assignments/rollouts/rollout-world.js';
+import { addProfile } from '../../assignments/assignment-fixture.js';
+import { startRollout, uploadVersion } from '../../assignments/rollouts/rollout-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-world.js';
+import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-fixture.js';
 import {
   type Api,
   positionOf,
   type RolloutOptions,
   startRollout,
   uploadVersion,
-} from './rollout-world.js';
+} from './rollout-fixture.js';
 
 const DEVICES = 8;
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { lockDevices } from '../../../src/db/assignments/marks.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-world.js';
-import { type Api, minute, soak, startRollout, stateOf, uploadVersion } from './rollout-world.js';
+import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-fixture.js';
+import { type Api, minute, soak, startRollout, stateOf, uploadVersion } from './rollout-fixture.js';
 
 const DEVICES = 50;
 

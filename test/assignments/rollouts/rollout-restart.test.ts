@@ -1,7 +1,7 @@
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile } from '../assignment-world.js';
-import { soak, startRollout, stateOf, uploadVersion } from './rollout-world.js';
+import { addProfile } from '../assignment-fixture.js';
+import { soak, startRollout, stateOf, uploadVersion } from './rollout-fixture.js';
 
 /** As the clock does each minute. */
 async function runTask({ db }: TestApp): Promise<void> {

@@ -1,6 +1,6 @@
-import { addTag, type ManagedDevice } from '../assignment-world.js';
+import { addTag, type ManagedDevice } from '../assignment-fixture.js';
+import { minute, soak, stateOf } from './rollout-fixture.js';
 import { Fleet, some } from './rollout-fleet.js';
-import { minute, soak, stateOf } from './rollout-world.js';
 
 let fleet: Fleet;
 let app: Fleet['app'];

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { failureOf } from './push-cert-fixture.js';
 import { ACCOUNT, type PushCertScene, startPushCertScene, TOPIC } from './push-cert-scene.js';
-import { failureOf } from './push-cert-world.js';
 
 let scene: PushCertScene;
 

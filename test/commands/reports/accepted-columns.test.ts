@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type Fields } from '../../helpers/device.js';
-import { newSerial } from '../../mdm/request-world.js';
+import { newSerial } from '../../mdm/request-fixture.js';
 import { deliver, enrolledTarget, type Target } from '../deliver.js';
 
 let app: TestApp;

@@ -15,7 +15,7 @@ import {
   removeTemporaryDirectories,
   temporaryDirectory,
 } from '../../helpers/temporary-directory.js';
-import { eventually } from '../../push/push-world.js';
+import { eventually } from '../../push/push-fixture.js';
 
 const KEY = 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ';
 const NEXT_KEY = 'WXYZ-STUV-NPQR-JKLM-EFGH-ABCD';

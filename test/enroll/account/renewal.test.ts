@@ -2,7 +2,7 @@ import { readEnrollmentProfile } from '../../../src/lab/enrollment/profile-reade
 import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type Fields } from '../../helpers/device.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../renewal-fixture.js';
 
 let app: TestApp;
 

@@ -5,8 +5,8 @@ import { addAccount, addListed } from '../../dep/devices/listed-devices.js';
 import { adminApi } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../../helpers/device.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { carryOut } from '../../setup-assistant/setup-world.js';
-import { askForIdentity } from '../renewal-world.js';
+import { carryOut } from '../../setup-assistant/setup-fixture.js';
+import { askForIdentity } from '../renewal-fixture.js';
 
 const SERIAL = 'C02PROGRAM1';
 let dep: DepTestServer;

@@ -4,7 +4,7 @@ import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../../helpers/device.js';
 import { recordsOf } from '../../mdm/records.js';
-import { createDueDevice, fetchCommand, renewalsOf, runRenewals } from '../renewal-world.js';
+import { createDueDevice, fetchCommand, renewalsOf, runRenewals } from '../renewal-fixture.js';
 
 const HOUR_MS = 3_600_000;
 let app: TestApp;

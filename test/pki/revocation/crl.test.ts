@@ -1,7 +1,7 @@
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { duringOutage } from '../../helpers/outage.js';
 import { isCrlIssuedBy, type ParsedCrl, parseCrl } from '../../helpers/parse-crl.js';
-import { rotateAuthority, send, storedIdentity } from './revocation-world.js';
+import { rotateAuthority, send, storedIdentity } from './revocation-fixture.js';
 
 const DAY = 86_400_000;
 

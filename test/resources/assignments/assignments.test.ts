@@ -1,4 +1,4 @@
-import { addProfile, addTag } from '../../assignments/assignment-world.js';
+import { addProfile, addTag } from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;

@@ -1,10 +1,10 @@
 import { createToken } from '../../../src/auth/api-tokens.js';
-import { addProfile, addTag } from '../../assignments/assignment-world.js';
+import { addProfile, addTag } from '../../assignments/assignment-fixture.js';
 import {
   rolloutDocument,
   startRollout,
   uploadVersion,
-} from '../../assignments/rollouts/rollout-world.js';
+} from '../../assignments/rollouts/rollout-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 const CONTEXT = {

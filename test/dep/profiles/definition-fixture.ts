@@ -19,7 +19,7 @@ function newUuids(): () => Promise<string> {
 }
 
 /** Profiles of one account, and an Apple that says what a test wants. */
-export class DefinitionWorld {
+export class DefinitionFixture {
   accountId = 0;
   anchors: Buffer[] = [];
   /** What Apple has been sent, in that order. */
@@ -35,8 +35,8 @@ export class DefinitionWorld {
     this.#logger = logger;
   }
 
-  static async open(): Promise<DefinitionWorld> {
-    return new DefinitionWorld(await createTestDatabase());
+  static async open(): Promise<DefinitionFixture> {
+    return new DefinitionFixture(await createTestDatabase());
   }
 
   get knex(): Knex {

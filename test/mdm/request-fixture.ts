@@ -13,10 +13,10 @@ import {
   type ChallengeOptions,
   EnrollmentChallenges,
 } from '../../src/pki/authority/enrollment-challenge.js';
-import { askForIdentity } from '../enroll/renewal-world.js';
+import { askForIdentity } from '../enroll/renewal-fixture.js';
 import type { TestApp } from '../helpers/app.js';
 import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
-import { send } from '../pki/revocation/revocation-world.js';
+import { send } from '../pki/revocation/revocation-fixture.js';
 
 let serials = 0;
 
