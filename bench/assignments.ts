@@ -38,14 +38,14 @@ where c.device_id = $1 and i.profile_id = $2`;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
-interface World {
+interface Fixture {
   database: BenchDatabase;
   api: ApiClient;
   tag: number;
   devices: number[];
 }
 
-async function assign({ api, tag }: World, profile: number): Promise<void> {
+async function assign({ api, tag }: Fixture, profile: number): Promise<void> {
   const relationships = {
     profile: { data: { type: 'profiles', id: profile } },
     tag: { data: { type: 'tags', id: tag } },
@@ -55,7 +55,7 @@ async function assign({ api, tag }: World, profile: number): Promise<void> {
   if (reply.status !== 201) throw new Error(`assignment: ${reply.status} ${reply.body}`);
 }
 
-async function queued({ database }: World, least: number): Promise<void> {
+async function queued({ database }: Fixture, least: number): Promise<void> {
   for (;;) {
     const { rows } = await database.db.pool.query<{ count: number }>(QUEUED);
     if ((rows[0]?.count ?? 0) >= least) return;
@@ -63,21 +63,21 @@ async function queued({ database }: World, least: number): Promise<void> {
   }
 }
 
-async function fanOut(world: World): Promise<void> {
+async function fanOut(fixture: Fixture): Promise<void> {
   const startedAt = performance.now();
   for (let n = 0; n < ITEMS; n += 1) {
-    const profile = await uploadProfile(world.api, n);
+    const profile = await uploadProfile(fixture.api, n);
     const at = performance.now();
-    await assign(world, profile);
+    await assign(fixture, profile);
     const saved = performance.now() - at;
-    await queued(world, DEVICES * (n + 1));
+    await queued(fixture, DEVICES * (n + 1));
     say(`item ${n + 1}: saved in ${ms(saved)}, ${DEVICES} queued in ${ms(performance.now() - at)}`);
   }
   const seconds = (performance.now() - startedAt) / 1000;
   say(`${DEVICES} devices x ${ITEMS} items queued in ${seconds.toFixed(1)} s`);
 }
 
-async function timeOf(path: (n: number) => string, { api }: World): Promise<string> {
+async function timeOf(path: (n: number) => string, { api }: Fixture): Promise<string> {
   const times: number[] = [];
   for (let n = 0; n < READS; n += 1) {
     const at = performance.now();
@@ -89,26 +89,26 @@ async function timeOf(path: (n: number) => string, { api }: World): Promise<stri
   return `p50 ${ms(p50)} p95 ${ms(p95)}`;
 }
 
-async function lists(world: World): Promise<void> {
-  const { database, devices } = world;
+async function lists(fixture: Fixture): Promise<void> {
+  const { database, devices } = fixture;
   await database.db.pool.query('vacuum (analyze) device_items, commands');
   const any = (n: number) => devices[(n * 7_919) % devices.length];
-  say(`devices/{id}/items: ${await timeOf((n) => `/devices/${any(n)}/items`, world)}`);
+  say(`devices/{id}/items: ${await timeOf((n) => `/devices/${any(n)}/items`, fixture)}`);
   for (const state of ['pending', 'sent', 'failed', 'verified']) {
     const path = `/device_items?filter[state]=${state}&page[size]=100`;
-    say(`100 items ${state}: ${await timeOf(() => path, world)}`);
+    say(`100 items ${state}: ${await timeOf(() => path, fixture)}`);
   }
 }
 
-async function oneTag(world: World): Promise<void> {
-  const { database, api, devices } = world;
+async function oneTag(fixture: Fixture): Promise<void> {
+  const { database, api, devices } = fixture;
   const { pool } = database.db;
   const { rows } = await pool.query<{ id: number }>(
     `insert into tags (name) values ('late') returning id`,
   );
   const late = Number(rows[0]?.id);
-  const profile = await uploadProfile(world.api, ITEMS);
-  await assign({ ...world, tag: late }, profile);
+  const profile = await uploadProfile(fixture.api, ITEMS);
+  await assign({ ...fixture, tag: late }, profile);
   await sleep(1_000);
   const times: number[] = [];
   for (const device of devices.slice(0, 10)) {
@@ -148,14 +148,14 @@ async function run(database: BenchDatabase, seed: FleetSeed): Promise<void> {
   try {
     await worker.prepare({ kind: 'enroll', from: 0, to: POLLING });
     await worker.run();
-    const world = { database, api, ...(await fill(database)) };
+    const fixture = { database, api, ...(await fill(database)) };
     await database.db.pool.query('delete from commands');
     const task = { kind: 'idle-rate', to: POLLING, seconds: SECONDS, rate: RATE } as const;
     if (RATE > 0) await worker.prepare(task);
-    if (RATE > 0) say(await besidePolls(worker, () => fanOut(world)));
-    else await fanOut(world);
-    await lists(world);
-    await oneTag(world);
+    if (RATE > 0) say(await besidePolls(worker, () => fanOut(fixture)));
+    else await fanOut(fixture);
+    await lists(fixture);
+    await oneTag(fixture);
   } finally {
     api.close();
     await worker.stop();

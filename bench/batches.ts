@@ -35,7 +35,7 @@ from generate_series(1, $3::int) n`;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
 
-interface World {
+interface Fixture {
   database: BenchDatabase;
   api: ApiClient;
   tag: number;
@@ -87,7 +87,7 @@ function documentFor(tag: number, { attributes }: Order) {
 }
 
 /** Posts the batch and waits until its commands are queued. */
-async function post({ api, tag }: World, order: Order, query = ''): Promise<number> {
+async function post({ api, tag }: Fixture, order: Order, query = ''): Promise<number> {
   const body = documentFor(tag, order);
   const reply = await api.call({ method: 'POST', path: `${order.path}${query}`, body });
   if (reply.status !== (query === '' ? 202 : 200)) {
@@ -96,18 +96,18 @@ async function post({ api, tag }: World, order: Order, query = ''): Promise<numb
   return query === '' ? JSON.parse(reply.body.toString()).data.id : 0;
 }
 
-async function untilExpanded({ database }: World, id: number): Promise<void> {
+async function untilExpanded({ database }: Fixture, id: number): Promise<void> {
   const text = 'select from command_batches where id = $1 and expanded_at is not null';
   while ((await database.db.pool.query(text, [id])).rowCount === 0) await sleep(20);
 }
 
-async function expand(world: World, order: Order): Promise<void> {
+async function expand(fixture: Fixture, order: Order): Promise<void> {
   const dry = performance.now();
-  await post(world, order, '?dry_run=true');
+  await post(fixture, order, '?dry_run=true');
   const at = performance.now();
-  const id = await post(world, order);
+  const id = await post(fixture, order);
   const saved = performance.now() - at;
-  await untilExpanded(world, id);
+  await untilExpanded(fixture, id);
   const took = performance.now() - at;
   say(
     `${order.name}: dry run ${ms(at - dry)}, saved in ${ms(saved)}, ` +
@@ -145,14 +145,15 @@ async function run(database: BenchDatabase, seed: FleetSeed): Promise<void> {
     await worker.prepare({ kind: 'enroll', from: 0, to: POLLING });
     await worker.run();
     await database.db.pool.query('delete from commands');
-    const world = { database, api, ...(await fill(database)) };
+    const fixture = { database, api, ...(await fill(database)) };
     say(`${DEVICES} devices, ${FINISHED} finished commands; alone:`);
-    for (const order of [...COMMANDS, ...(await profileOrders(api, 1))]) await expand(world, order);
+    for (const order of [...COMMANDS, ...(await profileOrders(api, 1))])
+      await expand(fixture, order);
     if (RATE === 0) return;
     say(`beside ${RATE} Idle/s:`);
     await worker.prepare({ kind: 'idle-rate', to: POLLING, seconds: SECONDS, rate: RATE });
     for (const order of [...COMMANDS, ...(await profileOrders(api, 3))]) {
-      say(await besidePolls(worker, () => expand(world, order)));
+      say(await besidePolls(worker, () => expand(fixture, order)));
     }
   } finally {
     api.close();

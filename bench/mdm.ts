@@ -25,7 +25,7 @@ const SECONDS = setting('BENCH_SECONDS', 8);
 const PER_DEVICE = setting('BENCH_COMMANDS_PER_DEVICE', 60);
 const ENROLLMENTS = setting('BENCH_ENROLLMENTS', 6000);
 
-/** A command whose answer is only stored; the last measurement also takes the answers apart. */
+/** A command whose answer is only stored; the last measurement also handles the answers. */
 const PLAIN = 'ContentCachingInformation';
 const HANDLED = 'DeviceInformation';
 

@@ -12,7 +12,7 @@ import { describe, missedTargets, type PushResults } from './push/push-report.js
 import { measureSingles } from './push/single-latency.js';
 import { startStandIn } from './push/stand-in-process.js';
 import { measureWhole } from './push/whole.js';
-import { openWorld, type World, type WorldOptions } from './soak/world.js';
+import { type Fixture, type FixtureOptions, openFixture } from './soak/fixture.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -46,8 +46,11 @@ async function measureClients(results: PushResults): Promise<void> {
   }
 }
 
-async function inWorld<T>(world: WorldOptions, work: (world: World) => Promise<T>): Promise<T> {
-  const opened = await openWorld(world);
+async function inFixture<T>(
+  fixture: FixtureOptions,
+  work: (fixture: Fixture) => Promise<T>,
+): Promise<T> {
+  const opened = await openFixture(fixture);
   try {
     return await work(opened);
   } finally {
@@ -61,19 +64,19 @@ async function measureAll(results: PushResults, server: BenchServer): Promise<vo
     whole: async () => {
       const databaseUrl = await server.newDatabase('whole');
       const devices = Number(options.devices);
-      results.whole = await inWorld({ databaseUrl, devices }, (world) =>
-        measureWhole(world, server.pid),
+      results.whole = await inFixture({ databaseUrl, devices }, (fixture) =>
+        measureWhole(fixture, server.pid),
       );
     },
     singles: async () => {
       const all = { databaseUrl: await server.newDatabase('singles'), devices: SINGLES };
-      results.singles = await inWorld({ ...all, role: 'all' }, (world) =>
-        measureSingles(world, SINGLES),
+      results.singles = await inFixture({ ...all, role: 'all' }, (fixture) =>
+        measureSingles(fixture, SINGLES),
       );
       const across = { databaseUrl: await server.newDatabase('across'), devices: SINGLES };
-      results.singlesAcross = await inWorld(across, async (world) => {
-        await world.start({ role: 'worker' });
-        return await measureSingles(world, SINGLES);
+      results.singlesAcross = await inFixture(across, async (fixture) => {
+        await fixture.start({ role: 'worker' });
+        return await measureSingles(fixture, SINGLES);
       });
     },
     fleet: async () => {

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { type BenchServer, openBenchServer } from './push/bench-server.js';
 import { depSync } from './soak/dep/dep-sync.js';
 import { runEmbedded } from './soak/embedded/run-embedded.js';
+import { type Fixture, openFixture } from './soak/fixture.js';
 import { heldConnections } from './soak/held/held-connections.js';
 import { jobsKill, sharedJobs } from './soak/job-scenarios.js';
 import { largeBodies } from './soak/large-bodies.js';
@@ -18,7 +19,6 @@ import type { ScenarioResult, Size } from './soak/scenario.js';
 import { enrollStorm } from './soak/storm/enroll-storm.js';
 import type { StormWay } from './soak/storm/storm-devices.js';
 import { twoProcesses } from './soak/two-processes.js';
-import { openWorld, type World } from './soak/world.js';
 
 const { values: options } = parseArgs({
   options: {
@@ -63,12 +63,12 @@ function describe({ name, broken, figures }: ScenarioResult): string {
   return `${verdict} ${name}\n         ${values.join(', ')}${faults.join('')}`;
 }
 
-async function runAll(world: World): Promise<ScenarioResult[]> {
+async function runAll(fixture: Fixture): Promise<ScenarioResult[]> {
   const results: ScenarioResult[] = [];
   for (const [key, scenario] of Object.entries(SCENARIOS)) {
     if (!key.includes(options.only)) continue;
     process.stderr.write(`${key} …\n`);
-    results.push(await scenario(world, FULL));
+    results.push(await scenario(fixture, FULL));
   }
   return results;
 }
@@ -86,15 +86,15 @@ async function openSoakServer(): Promise<BenchServer> {
   return { ...server, newDatabase, stop };
 }
 
-async function inWorld(): Promise<ScenarioResult[]> {
+async function inFixture(): Promise<ScenarioResult[]> {
   const server = await openSoakServer();
   try {
     const databaseUrl = await server.newDatabase('soak');
-    const world = await openWorld({ databaseUrl, devices: Number(options.devices) });
+    const fixture = await openFixture({ databaseUrl, devices: Number(options.devices) });
     try {
-      return await runAll(world);
+      return await runAll(fixture);
     } finally {
-      await world.close();
+      await fixture.close();
     }
   } finally {
     await server.stop();
@@ -171,7 +171,7 @@ async function main(): Promise<void> {
     ? await mutations(Number(options.inputs), process.pid.toString())
     : [];
   if (Object.keys(SCENARIOS).some((key) => key.includes(options.only))) {
-    results.push(...(await inWorld()));
+    results.push(...(await inFixture()));
   }
   if (STORM.includes(options.only)) results.push(...(await runStorms()));
   if (DEP.includes(options.only)) results.push(await runDep());

@@ -1,29 +1,29 @@
 import request from 'supertest';
 import type { ResourceDefinition } from '../src/jsonapi/definition/definition.js';
 import { filterCases, type Resource, sorted } from './conformance/expectations.js';
-import { ROWS, sampleDocument } from './conformance/samples.js';
 import {
-  createWorld,
+  createFixture,
+  type Fixture,
   KEPT_OPEN,
   MEDIA_TYPE,
   NAMED,
   one,
   visible,
-  type World,
-} from './conformance/world.js';
+} from './conformance/fixture.js';
+import { ROWS, sampleDocument } from './conformance/samples.js';
 import type { TestApi } from './jsonapi/test-api.js';
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
-const get: World['get'] = (path, query) => world.get(path, query);
-const listAll: World['listAll'] = (definition) => world.listAll(definition);
+const get: Fixture['get'] = (path, query) => fixture.get(path, query);
+const listAll: Fixture['listAll'] = (definition) => fixture.listAll(definition);
 
 async function idsOf(definition: ResourceDefinition, query: Record<string, string>) {
   const response = await get(definition.path, { 'page[size]': '1000', ...query });

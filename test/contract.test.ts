@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROLES, type Role } from '../src/jsonapi/context.js';
+import { createFixture, type Fixture } from './contract/fixture.js';
 import { type Call, type Case, caseOf } from './contract/operations.js';
-import { createWorld, type World } from './contract/world.js';
 import { sealToken, tokenMembers } from './dep/tokens/sealed-token.js';
 import { createTestDevice } from './helpers/device.js';
 
@@ -40,15 +40,15 @@ const OF_ADMINS = ['GET /dep/certificate/download', 'POST /dep/stoken/upload'];
 const nameOf = ({ method, path }: Operation) => `${method} ${path}`;
 const admin = OPERATIONS.filter(({ path }) => path.startsWith('/api/v1/'));
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await createWorld();
+  fixture = await createFixture();
 });
-afterAll(() => world.stop());
+afterAll(() => fixture.stop());
 
 function send(method: string, { path, body, form }: Call, token?: string): Promise<Response> {
   const json = body && { 'Content-Type': 'application/vnd.api+json' };
-  return fetch(`${world.app.url}/api/v1${path}`, {
+  return fetch(`${fixture.app.url}/api/v1${path}`, {
     method,
     headers: { ...json, ...(token && { Authorization: `Bearer ${token}` }) },
     body: form ?? (body ? JSON.stringify(body) : null),
@@ -58,8 +58,8 @@ function send(method: string, { path, body, form }: Call, token?: string): Promi
 
 /** As the given role, with everything the request needs made anew. */
 async function attempt({ method, prepare }: Case & { method: string }, role: Role, slash: string) {
-  const call = await prepare(world);
-  return send(method, { ...call, path: call.path + slash }, world.tokens[role]);
+  const call = await prepare(fixture);
+  return send(method, { ...call, path: call.path + slash }, fixture.tokens[role]);
 }
 
 describe('the contract', () => {
@@ -74,8 +74,8 @@ describe('the contract', () => {
   it.each(['', '/'])(
     "has how tokens of Apple's portal come here, with %j at the end",
     async (slash) => {
-      const path = (name: string) => world.app.url + name + slash;
-      const headers = { Authorization: `Bearer ${world.tokens.admin}` };
+      const path = (name: string) => fixture.app.url + name + slash;
+      const headers = { Authorization: `Bearer ${fixture.tokens.admin}` };
       const certificate = await fetch(path('/dep/certificate/download'), { headers });
       const pem = await certificate.text();
       expect([certificate.status, certificate.headers.get('content-type')]).toEqual([
@@ -88,7 +88,7 @@ describe('the contract', () => {
         upload.status,
         ((await upload.json()) as { data: { type: string } }).data.type,
       ]).toEqual([201, 'dep_accounts']);
-      const others = [world.tokens.operator, world.tokens.viewer].map(
+      const others = [fixture.tokens.operator, fixture.tokens.viewer].map(
         (token) => [token, 403] as const,
       );
       for (const [token, status] of [...others, [undefined, 401] as const]) {
@@ -143,7 +143,7 @@ describe.each(admin.map((operation) => [nameOf(operation), operation] as const))
 describe('what devices call', () => {
   it.each(DEVICE_FILES)('GET %s gives %s', async (path, type, part) => {
     for (const slash of ['', '/']) {
-      const response = await fetch(world.app.url + path + slash);
+      const response = await fetch(fixture.app.url + path + slash);
       expect([path, response.status]).toEqual([path, 200]);
       expect(response.headers.get('content-type')?.split(';')[0]).toBe(type);
       expect(await response.text()).toContain(part);
@@ -152,14 +152,14 @@ describe('what devices call', () => {
 
   it.each(SIGNED_POSTS)('POST %s refuses what is not signed', async (path) => {
     for (const slash of ['', '/']) {
-      const response = await fetch(world.app.url + path + slash, { method: 'POST', body: 'x' });
+      const response = await fetch(fixture.app.url + path + slash, { method: 'POST', body: 'x' });
       expect([path, response.status]).toEqual([path, 400]);
       expect(response.headers.has('www-authenticate')).toBe(false);
     }
   });
 
   it.each(['/mdm', '/mdm/'])('PUT %s answers a device', async (path) => {
-    const device = await createTestDevice(world.app);
+    const device = await createTestDevice(fixture.app);
     await device.enroll();
     const reply = await device.send({ Status: 'Idle', ...device.ids }, { path });
     expect(reply.status).toBe(200);

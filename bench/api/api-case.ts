@@ -25,7 +25,7 @@ export interface ApiCase {
 export interface CaseResult {
   name: string;
   targetMs?: number | undefined;
-  /** The status that the server gave instead of the one expected. */
+  /** The status that the server returned instead of the one expected. */
   refused?: number;
   measured?: Measured;
   floor?: Measured | undefined;

@@ -25,7 +25,7 @@ interface Exchange {
 
 const KEYS = 32;
 
-interface ExchangeWorld {
+interface ExchangeFixture {
   port: number;
   challenge: () => string;
   caCertificate: ParsedCertificate;
@@ -69,8 +69,8 @@ async function prepare(port: number, masterKey: Buffer, count: number): Promise<
   const caCertificate = await fetchAuthority(port);
   const signers = await makeAuthority();
   const devices = await makeIdentities(signers, { kind: 'RSA', count, keys: KEYS });
-  const world = { port, caCertificate, challenge: () => challenges.issueChallenge() };
-  return devices.map((device) => exchangeOf(device, world));
+  const fixture = { port, caCertificate, challenge: () => challenges.issueChallenge() };
+  return devices.map((device) => exchangeOf(device, fixture));
 }
 
 async function fetchAuthority(port: number): Promise<ParsedCertificate> {
@@ -78,7 +78,10 @@ async function fetchAuthority(port: number): Promise<ParsedCertificate> {
   return parseCertificate(Buffer.from(await reply.arrayBuffer()));
 }
 
-function exchangeOf(device: Identity, { port, challenge, caCertificate }: ExchangeWorld): Exchange {
+function exchangeOf(
+  device: Identity,
+  { port, challenge, caCertificate }: ExchangeFixture,
+): Exchange {
   const { certificate, privateKey } = device;
   const { publicKey } = certificate;
   const parties = {

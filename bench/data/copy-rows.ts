@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
-/** A value as COPY's text format takes it: bytes as their ASCII text, JSON as its own text. */
+/** A value in COPY's text format: bytes as their ASCII text, JSON as its own text. */
 export type CopyValue = string | number | boolean | null | undefined;
 
 export interface CopySource {

@@ -35,7 +35,7 @@ export async function joinEmbedded(
   return { db, url, stop: () => db.close().then(stop) };
 }
 
-/** An embedded PostgreSQL below `directory`, or the one that BENCH_DATABASE_URL gives. */
+/** An embedded PostgreSQL below `directory`, or the one of BENCH_DATABASE_URL. */
 export async function openServer(directory: string, given = process.env.BENCH_DATABASE_URL) {
   if (given !== undefined) return { url: given, stop: () => Promise.resolve() };
   const logger = createLogger('error');
@@ -129,7 +129,7 @@ export async function countCommands({ db }: BenchDatabase): Promise<Record<strin
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-/** Waits until the server has taken all stored reports apart. Returns the seconds it took. */
+/** Waits until the server has handled all stored reports. Returns the seconds it took. */
 export async function catchUp({ db }: BenchDatabase): Promise<number> {
   const startedAt = performance.now();
   for (;;) {

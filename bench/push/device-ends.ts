@@ -39,13 +39,13 @@ export class DeviceEnds {
     return new Promise((resolve, reject) => {
       const fail = () => reject(new Error(`device ${id} was not pushed`));
       const timer = setTimeout(fail, MAX_WAIT_MS);
-      const settle = (done: () => void) => {
+      const finish = (done: () => void) => {
         clearTimeout(timer);
         done();
       };
       this.waiting.set(id, {
-        resolve: (at) => settle(() => resolve(at)),
-        reject: (error) => settle(() => reject(error)),
+        resolve: (at) => finish(() => resolve(at)),
+        reject: (error) => finish(() => reject(error)),
       });
     });
   }

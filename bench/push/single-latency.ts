@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiClient } from '../load/api-client.js';
 import { type Quantiles, quantilesOf } from '../load/measure.js';
 import { commandFor } from '../soak/enqueue.js';
-import type { World } from '../soak/world.js';
+import type { Fixture } from '../soak/fixture.js';
 import { DeviceEnds } from './device-ends.js';
 
 /** Milliseconds, of single commands with nothing else to do. */
@@ -19,16 +19,16 @@ export interface SingleLatency {
 const PAUSE_MS = 80;
 
 /** One command after the other, each for another device. */
-export async function measureSingles(world: World, commands: number): Promise<SingleLatency> {
-  const ids = world.devices.slice(0, commands);
-  const ends = await DeviceEnds.connect(world.standIn, ids);
+export async function measureSingles(fixture: Fixture, commands: number): Promise<SingleLatency> {
+  const ids = fixture.devices.slice(0, commands);
+  const ends = await DeviceEnds.connect(fixture.standIn, ids);
   const times = { answered: [], pushed: [], afterAnswer: [] } as Record<string, number[]>;
   try {
     for (const id of ids) {
       await sleep(PAUSE_MS);
       const arrival = ends.next(id);
       const startedAt = performance.now();
-      const answeredAt = await queue(world.api, id);
+      const answeredAt = await queue(fixture.api, id);
       const arrivedAt = await arrival;
       times.answered?.push(answeredAt - startedAt);
       times.pushed?.push(arrivedAt - startedAt);

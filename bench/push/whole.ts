@@ -2,8 +2,8 @@ import { cpus } from 'node:os';
 import { usageOf, usageOfFamily } from '../load/process-usage.js';
 import type { ServerProcess } from '../load/server-process.js';
 import { pushState } from '../soak/checks.js';
+import type { Fixture } from '../soak/fixture.js';
 import { until } from '../soak/scenario.js';
-import type { World } from '../soak/world.js';
 import { makeAllDue, queueForAll } from './push-devices.js';
 
 /** Shares of one core, from the first push to the last. */
@@ -40,17 +40,17 @@ const MAX_WAIT_MS = 120_000;
 const NEARLY = 0.85;
 
 /** All devices become due at one moment; one process pushes them all. */
-export async function measureWhole(world: World, databasePid: number): Promise<WholeResult> {
-  const { standIn, pool, devices } = world;
+export async function measureWhole(fixture: Fixture, databasePid: number): Promise<WholeResult> {
+  const { standIn, pool, devices } = fixture;
   await queueForAll(pool);
-  const worker = await world.start({ role: 'worker', watchLoop: true });
+  const worker = await fixture.start({ role: 'worker', watchLoop: true });
   await standIn.reset();
   const watching = standIn.watch(devices.length);
   await worker.loopHeldMs();
   await makeAllDue(pool);
-  const before = sample(world, worker, databasePid);
+  const before = sample(fixture, worker, databasePid);
   const { firstAt, lastAt } = await watching;
-  const after = sample(world, worker, databasePid);
+  const after = sample(fixture, worker, databasePid);
   const isNoted = async () => (await pushState(pool)).unpushed === 0;
   await until(isNoted, { what: 'all outcomes', ms: MAX_WAIT_MS, everyMs: 10 });
   const notedAt = hrtimeMs();
@@ -73,11 +73,11 @@ export async function measureWhole(world: World, databasePid: number): Promise<W
   };
 }
 
-function sample(world: World, worker: ServerProcess, databasePid: number): Sample {
+function sample(fixture: Fixture, worker: ServerProcess, databasePid: number): Sample {
   return {
     at: hrtimeMs(),
     server: usageOf(worker.pid)?.cpuSeconds ?? 0,
-    standIn: usageOf(world.standIn.pid)?.cpuSeconds ?? 0,
+    standIn: usageOf(fixture.standIn.pid)?.cpuSeconds ?? 0,
     database: usageOfFamily(databasePid)?.cpuSeconds ?? 0,
     machine: busySeconds(),
   };

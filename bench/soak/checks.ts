@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { Enqueued } from './enqueue.js';
+import type { Fixture } from './fixture.js';
 import { RECOVERY_MS, type Size, until } from './scenario.js';
-import type { World } from './world.js';
 
 const STATE = `
 select
@@ -38,7 +38,7 @@ export async function pushState(pool: pg.Pool): Promise<PushState> {
 }
 
 /** Whether each device was pushed, as counted by the stand-in and by the database. */
-export async function isAllPushed({ pool, standIn, devices }: World): Promise<boolean> {
+export async function isAllPushed({ pool, standIn, devices }: Fixture): Promise<boolean> {
   if ((await standIn.tally()).pushedDevices < devices.length) return false;
   const { unpushed, failed, claimed } = await pushState(pool);
   return unpushed === 0 && failed === 0 && claimed === 0;
@@ -46,23 +46,23 @@ export async function isAllPushed({ pool, standIn, devices }: World): Promise<bo
 
 /** Waits until each device was pushed, up to the guaranteed time. Returns the seconds it took. */
 export async function recover(
-  world: World,
+  fixture: Fixture,
   { skipsWaiting }: Pick<Size, 'skipsWaiting'>,
 ): Promise<number> {
   const startedAt = performance.now();
   if (skipsWaiting) {
-    await untilQuiet(world);
-    await skipClaims(world);
+    await untilQuiet(fixture);
+    await skipClaims(fixture);
   }
   const wait = { what: 'every device was pushed', ms: RECOVERY_MS, everyMs: 100 };
   // The checks that follow report what is missing.
-  await until(() => isAllPushed(world), wait).catch(() => undefined);
+  await until(() => isAllPushed(fixture), wait).catch(() => undefined);
   return (performance.now() - startedAt) / 1000;
 }
 
 /** The guarantees for pushes that do not hold. */
-export async function brokenPromises(world: World, enqueued: Enqueued): Promise<string[]> {
-  const { pool, devices, standIn } = world;
+export async function brokenPromises(fixture: Fixture, enqueued: Enqueued): Promise<string[]> {
+  const { pool, devices, standIn } = fixture;
   const state = await pushState(pool);
   const missed = devices.length - (await standIn.tally()).pushedDevices;
   const { accepted, repeated } = enqueued;
@@ -82,13 +82,13 @@ export async function brokenPromises(world: World, enqueued: Enqueued): Promise<
 }
 
 /** Pushes that reached the push service beyond those that are noted as sent. */
-export async function surplusPushes({ pool, standIn }: World): Promise<number> {
+export async function surplusPushes({ pool, standIn }: Fixture): Promise<number> {
   const { attempts } = await pushState(pool);
   return (await standIn.tally()).accepted - attempts;
 }
 
 /** As if nothing had been queued or pushed yet. */
-export async function startOver({ pool, standIn }: World): Promise<void> {
+export async function startOver({ pool, standIn }: Fixture): Promise<void> {
   await pool.query('truncate commands, device_pushes cascade');
   await pool.query(
     `update devices set last_push_at = null, last_push_result = null, last_apns_id = null,
@@ -103,7 +103,7 @@ const CLAIM_SECONDS = 35;
 const QUIET_MS = 400;
 
 /** Resolves when the living processes have nothing left to do. */
-async function untilQuiet({ standIn }: World): Promise<void> {
+async function untilQuiet({ standIn }: Fixture): Promise<void> {
   let last = 0;
   let since = performance.now();
   await until(
@@ -118,7 +118,7 @@ async function untilQuiet({ standIn }: World): Promise<void> {
 }
 
 /** What is claimed and never ended is due by itself after some seconds: they pass at once here. */
-async function skipClaims({ pool }: World): Promise<void> {
+async function skipClaims({ pool }: Fixture): Promise<void> {
   const { rows } = await pool.query<{ late: number }>(
     `with claimed as (
        select device_id, due_at from device_pushes where claimed_at is not null

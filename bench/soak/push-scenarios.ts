@@ -2,24 +2,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { brokenPromises, recover, startOver, surplusPushes } from './checks.js';
 import { enqueue, inHalves, sumOf } from './enqueue.js';
+import type { Fixture } from './fixture.js';
 import { type ScenarioResult, type Size, until, untilPushed } from './scenario.js';
-import type { World } from './world.js';
 
 /** Two processes push side by side: each device once, since each was asked for once. */
-export async function sharedWork(world: World): Promise<ScenarioResult> {
-  const { devices, standIn } = world;
-  await startOver(world);
+export async function sharedWork(fixture: Fixture): Promise<ScenarioResult> {
+  const { devices, standIn } = fixture;
+  await startOver(fixture);
   const workers = await Promise.all([
-    world.start({ role: 'worker' }),
-    world.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
   ]);
   const startedAt = performance.now();
-  const enqueued = await enqueue(world.api, devices);
+  const enqueued = await enqueue(fixture.api, devices);
   const enqueueSeconds = (performance.now() - startedAt) / 1000;
-  await recover(world, { skipsWaiting: false });
+  await recover(fixture, { skipsWaiting: false });
   const seconds = (performance.now() - startedAt) / 1000;
-  const broken = await brokenPromises(world, enqueued);
-  const surplus = await surplusPushes(world);
+  const broken = await brokenPromises(fixture, enqueued);
+  const surplus = await surplusPushes(fixture);
   if (surplus !== 0) broken.push(`${surplus} pushes more than were asked for`);
   if (enqueued.repeated > 0) broken.push(`${enqueued.repeated} commands were not taken at once`);
   for (const worker of workers) await worker.stop();
@@ -31,24 +31,24 @@ export async function sharedWork(world: World): Promise<ScenarioResult> {
 const KILL_SHARE = 0.4;
 
 /** kill -9 of one of two processes that push, in the middle of it. */
-export async function workerKill(world: World, size: Size): Promise<ScenarioResult> {
-  const { devices, standIn } = world;
-  await startOver(world);
+export async function workerKill(fixture: Fixture, size: Size): Promise<ScenarioResult> {
+  const { devices, standIn } = fixture;
+  await startOver(fixture);
   await standIn.delayAnswers(size.answerDelayMs);
   const [victim, survivor] = await Promise.all([
-    world.start({ role: 'worker' }),
-    world.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
   ]);
   const [first, second] = inHalves(devices);
-  const before = enqueue(world.api, first);
-  await untilPushed(world, KILL_SHARE);
-  const after = enqueue(world.api, second);
+  const before = enqueue(fixture.api, first);
+  await untilPushed(fixture, KILL_SHARE);
+  const after = enqueue(fixture.api, second);
   await victim.kill();
   const pushedAtKill = (await standIn.tally()).pushedDevices;
   const enqueued = await sumOf([before, after]);
-  const recoverySeconds = await recover(world, size);
-  const surplus = await surplusPushes(world);
-  const broken = await brokenPromises(world, enqueued);
+  const recoverySeconds = await recover(fixture, size);
+  const surplus = await surplusPushes(fixture);
+  const broken = await brokenPromises(fixture, enqueued);
   await standIn.delayAnswers(0);
   await survivor.stop();
   const figures = { pushedAtKill, surplus, recoverySeconds };
@@ -58,23 +58,23 @@ export async function workerKill(world: World, size: Size): Promise<ScenarioResu
 const OUTAGE_SHARE = 0.3;
 
 /** The push service goes away in the middle, for a while, and comes back at the same address. */
-export async function pushOutage(world: World, size: Size): Promise<ScenarioResult> {
-  const { devices, standIn } = world;
-  await startOver(world);
+export async function pushOutage(fixture: Fixture, size: Size): Promise<ScenarioResult> {
+  const { devices, standIn } = fixture;
+  await startOver(fixture);
   await standIn.delayAnswers(size.answerDelayMs);
-  const worker = await world.start({ role: 'worker' });
+  const worker = await fixture.start({ role: 'worker' });
   const [first, second] = inHalves(devices);
-  const before = enqueue(world.api, first);
-  await untilPushed(world, OUTAGE_SHARE);
+  const before = enqueue(fixture.api, first);
+  await untilPushed(fixture, OUTAGE_SHARE);
   await standIn.goDown();
   const pushedBefore = (await standIn.tally()).pushedDevices;
-  const enqueued = await sumOf([before, enqueue(world.api, second)]);
+  const enqueued = await sumOf([before, enqueue(fixture.api, second)]);
   await sleep(size.outageMs);
   const pushedMeanwhile = (await standIn.tally()).pushedDevices - pushedBefore;
   await standIn.comeBack();
-  const recoverySeconds = await recover(world, size);
-  const surplus = await surplusPushes(world);
-  const broken = await brokenPromises(world, enqueued);
+  const recoverySeconds = await recover(fixture, size);
+  const surplus = await surplusPushes(fixture);
+  const broken = await brokenPromises(fixture, enqueued);
   await standIn.delayAnswers(0);
   await worker.stop();
   const figures = { pushedBefore, pushedMeanwhile, surplus, recoverySeconds };
@@ -91,26 +91,26 @@ const TERMINATE_AT = 0.3;
 const CRASH_AT = 0.6;
 
 /** The database breaks all connections, or crashes, while two processes push. */
-export async function databaseRestart(world: World, size: Size): Promise<ScenarioResult> {
-  const { devices, standIn, pool } = world;
-  await startOver(world);
+export async function databaseRestart(fixture: Fixture, size: Size): Promise<ScenarioResult> {
+  const { devices, standIn, pool } = fixture;
+  await startOver(fixture);
   await standIn.delayAnswers(size.answerDelayMs);
   const workers = await Promise.all([
-    world.start({ role: 'worker' }),
-    world.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
+    fixture.start({ role: 'worker' }),
   ]);
   const [first, second] = inHalves(devices);
-  const before = enqueue(world.api, first);
-  await untilPushed(world, TERMINATE_AT);
+  const before = enqueue(fixture.api, first);
+  await untilPushed(fixture, TERMINATE_AT);
   const terminated = await terminateAll(pool);
-  const after = enqueue(world.api, second);
-  await untilPushed(world, CRASH_AT);
+  const after = enqueue(fixture.api, second);
+  await untilPushed(fixture, CRASH_AT);
   if (size.crashesDatabase) await crash(pool);
   else await terminateAll(pool);
   const enqueued = await sumOf([before, after]);
-  const recoverySeconds = await recover(world, size);
-  const surplus = await surplusPushes(world);
-  const broken = await brokenPromises(world, enqueued);
+  const recoverySeconds = await recover(fixture, size);
+  const surplus = await surplusPushes(fixture);
+  const broken = await brokenPromises(fixture, enqueued);
   await standIn.delayAnswers(0);
   for (const worker of workers) await worker.stop();
   const { accepted, repeated } = enqueued;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { World } from './world.js'; /** How large a scenario is; small in the tests, full in `npm run soak`. */
+import type { Fixture } from './fixture.js'; /** How large a scenario is; small in the tests, full in `npm run soak`. */
 export interface Size {
   jobs: number;
   /** How long the push service is away. */
@@ -46,7 +46,7 @@ export async function until(
 }
 
 /** Resolves when this share of the devices has been pushed. */
-export async function untilPushed({ standIn, devices }: World, share: number): Promise<void> {
+export async function untilPushed({ standIn, devices }: Fixture, share: number): Promise<void> {
   const what = `${share * 100} % of the devices were pushed`;
   const isSo = async () => (await standIn.tally()).pushedDevices >= devices.length * share;
   await until(isSo, { what, ms: RECOVERY_MS, everyMs: 5 });

@@ -38,7 +38,7 @@ interface Fleet extends Served {
   signal: AbortSignal;
 }
 
-/** A Mac can take it, and its answer leads to nothing further. */
+/** A Mac accepts it, and its answer leads to nothing further. */
 const REQUEST_TYPE = 'ContentCachingInformation';
 const LANES = 8;
 const RETRY_MS = 50;

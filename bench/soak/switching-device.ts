@@ -14,11 +14,11 @@ const RETRY_MS = 50;
 /** A device that sends each message to the other process than the last, and again until it is answered. */
 export class SwitchingDevice {
   readonly udid: string;
-  /** Commands whose answer the server has taken. */
+  /** Commands whose answer the server has stored. */
   answered = 0;
   /** Messages that got no answer, or 503. */
   resent = 0;
-  /** Commands that came again although the server had taken their answer. */
+  /** Commands that came again although the server had stored their answer. */
   deliveredAgain = 0;
   private readonly done = new Set<string>();
   private readonly idle: Buffer;

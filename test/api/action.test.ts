@@ -80,14 +80,14 @@ describe('an action that shows the resource of its path', () => {
     [{ data: {} }, '/data/attributes/color', 'color is required'],
     [{ data: { attributes: { colour: 'x' } } }, '/data/attributes/color', 'color is required'],
     [{ data: [] }, '/color', 'color is required'],
-  ])('names where %j has its fault', async (sent, pointer, detail) => {
+  ])('reports the place of the fault in %j', async (sent, pointer, detail) => {
     const { status, body } = await paint(await tag('ff0000'), sent);
     const [fault] = body.errors;
     expect([status, fault.source, fault.detail]).toEqual([422, { pointer }, detail]);
     expect(await stored()).toEqual(['ff0000']);
   });
 
-  it('shows it as it is after the action, and audits it', async () => {
+  it('shows the resource after the action, and audits it', async () => {
     const id = await tag('ff0000');
     const { status, body } = await paint(id, { color: '00ff00' });
     expect([status, body.data.type, body.data.id]).toEqual([200, 'tags', id]);

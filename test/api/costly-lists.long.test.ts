@@ -67,7 +67,7 @@ async function timed<T>(work: () => PromiseLike<T>): Promise<[T, number]> {
 }
 
 describe('ten costly lists of one token', () => {
-  it('end with an honest error, and nobody else waits for them', async () => {
+  it('end with an error, and do not delay other clients', async () => {
     const asked = Promise.all(Array.from({ length: 10 }, () => ask(costly(), viewer)));
     await until(async () => (await running()) > 1);
 
@@ -98,7 +98,7 @@ describe('ten costly lists of one token', () => {
     }
   }, 60_000);
 
-  it('are ended in the database when their clients leave, those that wait too', async () => {
+  it('are cancelled in the database when their clients disconnect, including those that wait', async () => {
     const headers = { Authorization: `Bearer ${viewer}` };
     const clients = Array.from({ length: 6 }, () => {
       const client = get(app.url + costly(), { headers });
@@ -116,7 +116,7 @@ describe('ten costly lists of one token', () => {
     expect((await ask('/api/v1/tags?page[size]=1', viewer)).status).toBe(200);
   });
 
-  it('are not begun for clients that have left while their token was checked', async () => {
+  it('are not started for clients that disconnect while their token is checked', async () => {
     const { hostname, port } = new URL(app.url);
     const head = `GET ${costly()} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${viewer}\r\n\r\n`;
     const sent = Array.from({ length: 4 }, async () => {

@@ -1,5 +1,5 @@
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { eventually } from '../push/push-world.js';
+import { eventually } from '../push/push-fixture.js';
 import { certificatePem, makeAuthority, makeIdentity } from '../resources/certificate-samples.js';
 
 const DAY_MS = 86_400_000;
@@ -18,7 +18,7 @@ async function add(app: TestApp, purpose: string, days: number): Promise<number>
 }
 
 describe('a certificate that is added', () => {
-  it("has the credentials looked at once, if it ends within 60 days and is no device's", async () => {
+  it('is checked once if it ends within 60 days and is not of a device', async () => {
     const app = await startApp({ isSweeping: false });
     const jobs = () => app.db.knex('jobs').where({ task: 'credentials.check' }).pluck('key');
     await add(app, 'mdm.cacert', 60.1);

@@ -122,7 +122,7 @@ describe('the client devour', () => {
     });
   });
 
-  it('relates and takes the relation away again', async () => {
+  it('adds and removes relationships', async () => {
     const api = client();
     const { data: device } = await api.create('devices', { udid: randomUUID() });
     const { data: tag } = await api.create('tags', { name: randomUUID(), devices: [device] });

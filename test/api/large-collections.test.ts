@@ -29,14 +29,14 @@ function search(name: string, op: string, val: string): string {
 }
 
 describe('a collection of more than 100,000', () => {
-  it('is sorted by what an index has, and by when devices were last seen', async () => {
+  it('is sorted by indexed attributes, and by last_seen of devices', async () => {
     const sorts = ['id', '-id', 'device_name', '-device_name', '-serial_number', 'asset_tag'];
     for (const sort of [...sorts, 'os_version', '-enrolled_at,imei', 'last_seen', '-last_seen']) {
       expect([sort, await refused(`/devices?sort=${sort}`)]).toEqual([sort, undefined]);
     }
   });
 
-  it('is not sorted by anything else, and the answer names what it can be sorted by', async () => {
+  it('is not sorted by other attributes, and the answer lists the possible ones', async () => {
     expect(await refused('/devices?sort=-imei,device_name')).toEqual({
       detail:
         'There are more than 100,000 devices: sort by one of id, enrollment_method, health, ' +
@@ -46,7 +46,7 @@ describe('a collection of more than 100,000', () => {
     });
   });
 
-  it('is sorted by what it is related to only with a filter', async () => {
+  it('is sorted by a related attribute only with a filter', async () => {
     const sort = 'sort=enrollment_link.name';
     expect(await refused(`/devices?${sort}`)).toEqual({
       detail: expect.stringMatching(

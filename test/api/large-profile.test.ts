@@ -40,7 +40,7 @@ describe('a configuration profile of megabytes', () => {
     expect(Math.max(uploading, downloading)).toBeLessThan(MAX_TURN_MS);
   });
 
-  it('is refused with every fault that was found in it', async () => {
+  it('is refused with every fault in it', async () => {
     const file = profileBytes([payload('com.apple.dock', { autohide: 'x'.repeat(100_000) })]);
     const { status, body } = await uploadFile(app, file);
     expect(status).toBe(422);

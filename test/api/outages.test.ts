@@ -41,7 +41,7 @@ function mostLines(startedAt: number): number {
 }
 
 describe('while the database is away', () => {
-  it('whatever is read is 503 with Retry-After or needs no database, in one line or two', async () => {
+  it('every read answers 503 with Retry-After or needs no database, and logs one line or two', async () => {
     const paths = await readPaths();
     expect(paths.length).toBeGreaterThan(60);
     app.logLines.length = 0;
@@ -65,7 +65,7 @@ describe('while the database is away', () => {
     expect(levelsOf('request').length).toBe(paths.length);
   });
 
-  it('devices get 503, are to come back after a while, and make one line or two', async () => {
+  it('devices get 503 with a longer Retry-After, and one line or two are logged', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const startedAt = performance.now();
     const answers = await duringOutage(app.database, async () => {

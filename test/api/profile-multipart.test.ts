@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-/** After each abuse nothing is stored and the server still takes a profile. */
+/** After each abuse nothing is stored and the server still accepts a profile. */
 afterEach(async () => {
   expect(await app.db.knex('profiles')).toEqual([]);
   expect(await app.db.knex('audit_events')).toEqual([]);
@@ -225,7 +225,7 @@ describe('a client that', () => {
     );
   });
 
-  it('goes away in the middle leaves nothing behind', async () => {
+  it('disconnects in the middle leaves nothing behind', async () => {
     for (const start of [Buffer.alloc(0), part(FILE, content()).subarray(0, 300)]) {
       const socket = await open();
       socket.write(head('Content-Length: 5000'));

@@ -55,7 +55,7 @@ describe('an ssl certificate', () => {
     expect((await add(app, pem, '/ssl_certificates?force=true')).status).toBe(201);
   });
 
-  it('is refused of a CA that may sign only, also by force', async () => {
+  it('is refused when it is of a CA that may sign only, even with force', async () => {
     const usage = 'keyUsage=critical,keyCertSign,cRLSign';
     const pem = selfSigned('/CN=mdm.example.com', usage);
     const answer = await add(app, pem, '/ssl_certificates?force=true');
@@ -71,11 +71,11 @@ describe('an ssl certificate', () => {
     ['a SAN', '/CN=x', ['subjectAltName=DNS:a.example.com,DNS:MDM.example.com']],
     ['a wildcard', '/CN=x', ['subjectAltName=DNS:*.example.com']],
     ['a key usage', '/CN=mdm.example.com', ['keyUsage=keyCertSign,digitalSignature']],
-  ])('is taken for %s', async (_what, subject, extensions) => {
+  ])('is accepted for %s', async (_what, subject, extensions) => {
     expect((await add(app, selfSigned(subject, ...extensions))).status).toBe(201);
   });
 
-  it('is not made of another certificate whose host is another, unless by force', async () => {
+  it('is not created from another certificate for another host, unless forced', async () => {
     const pem_certificate = selfSigned('/CN=www.example.com');
     const attributes = { purpose: 'mdm.encrypt', pem_certificate };
     const data = { type: 'certificates', attributes };

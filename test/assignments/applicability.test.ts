@@ -2,7 +2,7 @@ import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { type Members, payload, profile } from '../profiles/sample-profiles.js';
-import { addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;
@@ -23,14 +23,14 @@ const APP_LOCK = ['com.apple.app.lock', { App: { Identifier: 'com.example.kiosk'
 const FILE_PROVIDER = ['com.apple.fileproviderd', {}] as const;
 const WIFI = ['com.apple.wifi.managed', { SSID_STR: 'Office', EncryptionType: 'None' }] as const;
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 type Sample = Record<string, unknown>;
 
-interface World {
+interface Fixture {
   facts?: Fields;
   /** Columns of the device, as if it had reported them. */
   reported?: object;
@@ -38,10 +38,10 @@ interface World {
 }
 
 /** A device that should have a profile with these payloads. */
-async function world({ facts = {}, reported = {}, payloads }: World) {
+async function fixture({ facts = {}, reported = {}, payloads }: Fixture) {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   if (Object.keys(reported).length > 0) {
     await app.db.knex('devices').where({ id: device.id }).update(reported);
@@ -56,12 +56,12 @@ async function world({ facts = {}, reported = {}, payloads }: World) {
     target: { type: 'tags', id: tag },
   });
   await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-  await settle();
+  await reconcile();
   return { device, id, unable: body.data.attributes.unable };
 }
 
-describe('a profile that a device can not have by the schema of Apple', () => {
-  it.each<[string, World, string, string]>([
+describe('a profile that a device cannot have by the schema of Apple', () => {
+  it.each<[string, Fixture, string, string]>([
     [
       'none of its payloads is for the platform',
       { payloads: [DOCK] },
@@ -95,7 +95,7 @@ describe('a profile that a device can not have by the schema of Apple', () => {
       'a payload of the profile needs an enrollment that the user of the Mac has approved',
     ],
   ])('is not sent: %s', async (_why, options, reason_code, reason) => {
-    const { device, id, unable } = await world(options);
+    const { device, id, unable } = await fixture(options);
     expect(await itemsOf(app, device)).toEqual([
       { profile_id: id, state: 'not_applicable', reason_code, version: 1 },
     ]);
@@ -105,17 +105,17 @@ describe('a profile that a device can not have by the schema of Apple', () => {
   });
 
   it('is installed once the device reports what it needs', async () => {
-    const { device } = await world({
+    const { device } = await fixture({
       reported: { is_supervised: false, os_version: '18.1' },
       payloads: [APP_LOCK],
     });
     await app.db.knex('devices').where({ id: device.id }).update({ is_supervised: true });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('is installed once the Mac reports that its user approved the enrollment', async () => {
-    const { device } = await world({
+    const { device } = await fixture({
       facts: MAC,
       reported: { user_approved_enrollment: false, os_version: '15.0' },
       payloads: [FILE_PROVIDER],
@@ -124,22 +124,22 @@ describe('a profile that a device can not have by the schema of Apple', () => {
       .knex('devices')
       .where({ id: device.id })
       .update({ user_approved_enrollment: true });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('becomes installable with a version for the platform', async () => {
-    const { device, id } = await world({ payloads: [DOCK] });
+    const { device, id } = await fixture({ payloads: [DOCK] });
     const { identifier } = await app.db.knex('profiles').where({ id }).first('identifier');
     const wifi = payload(WIFI[0], WIFI[1]);
     await uploadNodes(app, profile([wifi], { PayloadIdentifier: identifier }));
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });
 
 describe('a profile is sent', () => {
-  it.each<[string, World]>([
+  it.each<[string, Fixture]>([
     ['with one payload of another platform', { payloads: [DOCK, WIFI] }],
     ['with a payload that the schema does not know', { payloads: [['com.example.own', {}], DOCK] }],
     ['without payloads', { payloads: [] }],
@@ -157,22 +157,22 @@ describe('a profile is sent', () => {
       { facts: MAC, reported: { os_version: '15.0' }, payloads: [FILE_PROVIDER] },
     ],
   ])('%s', async (_what, options) => {
-    const { device, unable } = await world(options);
+    const { device, unable } = await fixture(options);
     expect(unable).toEqual([]);
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('of a version that was uploaded before platforms were kept', async () => {
-    const { device } = await world({ payloads: [DOCK] });
+    const { device } = await fixture({ payloads: [DOCK] });
     await app.db.knex('profile_versions').update({ platforms: null });
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });
 
 it('shows what the platforms need', async () => {
-  const { id } = await world({ payloads: [APP_LOCK] });
+  const { id } = await fixture({ payloads: [APP_LOCK] });
   const { body } = await adminApi(app).get(`/profiles/${id}/versions`);
   expect(body.data[0].attributes.platforms).toEqual({
     iOS: { from: '6.0', is_supervised: true },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 /** What administrators of other servers have complained of, each by its subject. */
 
@@ -21,15 +21,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   return device;
 }
@@ -38,10 +38,10 @@ async function enrolled(): Promise<ManagedDevice> {
 async function carriedOut(device: ManagedDevice): Promise<string[]> {
   device.carriedOut.length = 0;
   for (let round = 0; round < 4; round += 1) {
-    await settle();
+    await reconcile();
     await device.poll();
   }
-  await settle();
+  await reconcile();
   return device.carriedOut;
 }
 
@@ -60,7 +60,7 @@ async function verified() {
 }
 
 describe('a device that moves to another team with the same profile', () => {
-  it('keeps it: nothing is sent, nothing fails', async () => {
+  it('keeps it: nothing is sent, and nothing fails', async () => {
     const { device, id, tag } = await verified();
     const other = await addTag(app);
     await assign(id, other);
@@ -83,7 +83,7 @@ describe('a profile of which only the PayloadUUID has changed', () => {
 });
 
 describe('a device that enrolls again', () => {
-  it('has exactly what is assigned then: no row of before is left', async () => {
+  it('has exactly what is assigned then: no row of the former enrollment is left', async () => {
     const { device, id } = await verified();
     const other = await addProfile(app);
     const tag = await addTag(app, device);
@@ -101,30 +101,30 @@ describe('a device that enrolls again', () => {
   });
 });
 
-describe('a profile that is taken back before it was installed', () => {
+describe('a profile that is unassigned before it was installed', () => {
   it('is not removed from a device that was never sent it', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await assign(id, tag);
-    await settle();
+    await reconcile();
     await app.db.knex('device_tags').delete();
     expect(await carriedOut(device)).toEqual([]);
     expect(await itemsOf(app, device)).toEqual([]);
   });
 
-  it('is removed only once the device has answered an install that is on its way', async () => {
+  it('is removed only once the device has answered the install that is under way', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await assign(id, tag);
-    await settle();
+    await reconcile();
     await device.poll((command) => {
       if (command.RequestType !== 'InstallProfile') return undefined;
       return { status: 'NotNow' };
     });
     await app.db.knex('device_tags').delete();
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'removing', reason_code: 'install_under_way' },
     ]);
@@ -133,8 +133,8 @@ describe('a profile that is taken back before it was installed', () => {
   });
 });
 
-describe('a profile that the device lost before it is taken back', () => {
-  it('is not stuck: the device refuses to remove it, and its list shows that it is gone', async () => {
+describe('a profile that the device lost before it is unassigned', () => {
+  it('is not stuck: the device refuses to remove it, and its list shows that it is not installed', async () => {
     const { device } = await verified();
     device.profiles.clear();
     await app.db.knex('device_tags').delete();
@@ -149,9 +149,9 @@ describe('a profile that is deleted and added again', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     const [{ id: first }] = await assign(id, tag);
-    await settle();
+    await reconcile();
     await app.db.knex('assignments').where({ id: first }).delete();
-    await settle();
+    await reconcile();
     await assign(id, tag);
     expect(await carriedOut(device)).toEqual(['InstallProfile', 'ProfileList']);
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'verified' }]);
@@ -218,14 +218,14 @@ describe('a variable inside of data', () => {
 });
 
 describe('hundreds of pending commands', () => {
-  it('do not come of many saves: a device that is offline has one for each profile', async () => {
+  it('are not queued by many saves: an offline device has one for each profile', async () => {
     const device = await enrolled();
     const { id, identifier } = await addProfile(app);
     const tag = await addTag(app, device);
     await assign(id, tag);
     for (let save = 0; save < 20; save += 1) {
       await addProfile(app, { PayloadIdentifier: identifier }, `Office ${save}`);
-      await settle();
+      await reconcile();
     }
     const waiting = await app.db.knex('commands').where({ is_pending: true });
     expect(waiting.map(({ request_type }) => request_type)).toEqual(['InstallProfile']);
@@ -243,8 +243,8 @@ describe('a check-in that only renews an identity or a token', () => {
   });
 });
 
-describe('one profile that can not be installed', () => {
-  it('holds up no other profile, and not the answers of the device', async () => {
+describe('one profile that cannot be installed', () => {
+  it('delays no other profile, and not the answers of the device', async () => {
     const device = await enrolled();
     const bad = await addProfile(app, { PayloadDisplayName: 'of $ASSET_TAG' });
     const good = await addProfile(app);
@@ -263,7 +263,7 @@ describe('one profile that can not be installed', () => {
 });
 
 describe('a tag that is deleted', () => {
-  it('takes its profiles from its devices', async () => {
+  it('has its profiles removed from its devices', async () => {
     const { device, tag } = await verified();
     expect((await api.delete(`/tags/${tag}`)).status).toBe(204);
     expect(await carriedOut(device)).toEqual(['RemoveProfile', 'ProfileList']);
@@ -277,7 +277,7 @@ describe('saving a profile', () => {
     const devices = Array.from({ length: 300 }, () => ({ udid: randomUUID(), is_enrolled: true }));
     const ids = await app.db.knex('devices').insert(devices, 'id');
     await app.db.knex('device_tags').insert(ids.map(({ id }) => ({ device_id: id, tag_id: tag })));
-    await settle();
+    await reconcile();
     await addProfile(app, { PayloadIdentifier: identifier }, 'Elsewhere');
     expect(await app.db.knex('reconcile_marks').count()).toEqual([{ count: 0 }]);
     expect(await app.db.knex('reconcile_item_marks').count()).toEqual([{ count: 1 }]);

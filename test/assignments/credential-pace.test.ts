@@ -1,7 +1,7 @@
 import { uploadNodes } from '../api/profile-samples.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, reconcilerOf } from './assignment-world.js';
+import { addProfile, reconcilerOf } from './assignment-fixture.js';
 
 const A_MINUTE = 20;
 
@@ -57,7 +57,7 @@ async function waits(): Promise<number[]> {
 }
 
 describe('profiles that fetch credentials', () => {
-  it('go out one after another, so many a minute, for all items together', async () => {
+  it('are sent one after another, with a limit for each minute, for all items together', async () => {
     await devices(30);
     await assigned(SCEP);
     await reconciler.run();
@@ -74,7 +74,7 @@ describe('profiles that fetch credentials', () => {
     expect(both.at(-1)).toBeGreaterThan(59 * 3 - 30);
   });
 
-  it('are not held up by what went out long ago, nor hold up others', async () => {
+  it('are not delayed by commands sent long ago, and do not delay others', async () => {
     await app.db.knex('reconciler_state').update({ next_credential_at: new Date(0) });
     await devices(1);
     await assigned(SCEP);

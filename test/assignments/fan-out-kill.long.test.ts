@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MASTER_KEY, startApp, type TestApp } from '../helpers/app.js';
 import { killChildren, startTypeScript } from '../helpers/child-process.js';
-import { addProfile, reconcilerOf } from './assignment-world.js';
+import { addProfile, reconcilerOf } from './assignment-fixture.js';
 
 const CHILD = join(__dirname, 'reconciler-child.ts');
 /** Three slices. */

@@ -2,11 +2,11 @@ import { buildSignedData } from '../../src/crypto/cms/cms-signed-data.js';
 import { buildPlistNodes } from '../../src/protocol/plist/plist.js';
 import { uploadFile, uploadNodes } from '../api/profile-samples.js';
 import { rsaIdentity } from '../crypto/identities.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, failed, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, failed, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 /** More of what administrators of other servers have complained of, each by its subject. */
 
@@ -27,15 +27,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await settle();
+  await reconcile();
   return device;
 }
 
@@ -43,10 +43,10 @@ async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
 async function carriedOut(device: ManagedDevice): Promise<string[]> {
   device.carriedOut.length = 0;
   for (let round = 0; round < 4; round += 1) {
-    await settle();
+    await reconcile();
     await device.poll();
   }
-  await settle();
+  await reconcile();
   return device.carriedOut;
 }
 
@@ -58,9 +58,9 @@ async function assignToAll(): Promise<number> {
 
 async function refuseUntilFailed(devices: ManagedDevice[]): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
-    await settle();
+    await reconcile();
     for (const device of devices) await device.poll(() => failed('No.'));
-    await settle();
+    await reconcile();
     await app.db
       .knex('device_items')
       .whereIn(
@@ -72,7 +72,7 @@ async function refuseUntilFailed(devices: ManagedDevice[]): Promise<void> {
       .knex('reconcile_marks')
       .insert(devices.map(({ id: device_id }) => ({ device_id })));
   }
-  await settle();
+  await reconcile();
   for (const device of devices) {
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'failed' }]);
   }
@@ -127,14 +127,14 @@ describe('the profile that enrolled a device', () => {
 });
 
 describe('a signed upload', () => {
-  it('comes to the device byte for byte, and is verified by its own PayloadUUID', async () => {
+  it('is sent to the device byte for byte, and is verified by its own PayloadUUID', async () => {
     const device = await enrolled();
     const content = buildPlistNodes(profile([payload('com.apple.wifi.managed')]));
     const signed = buildSignedData({ content, signer: await rsaIdentity() });
     const { status, body } = await uploadFile(app, signed);
     expect(status).toBe(201);
     await app.db.knex('assignments').insert({ profile_id: body.data.id, all_devices: true });
-    await settle();
+    await reconcile();
     const delivered: unknown[] = [];
     await device.poll((command) => {
       if (command.RequestType === 'InstallProfile') delivered.push(command.Payload);
@@ -197,7 +197,7 @@ describe('the renewal of an identity by SCEP', () => {
     expect((await renewed.authenticate()).status).toBe(200);
     expect((await renewed.tokenUpdate()).status).toBe(200);
     await renewed.report(offered?.uuid ?? '');
-    await settle();
+    await reconcile();
     const token = await renewed.checkIn('GetBootstrapToken');
     expect(token.body.toString()).toContain(BootstrapToken.toString('base64'));
     expect(await app.db.knex('device_items').select()).toEqual(before);
@@ -207,7 +207,7 @@ describe('the renewal of an identity by SCEP', () => {
 });
 
 describe('a group that is deleted', () => {
-  it('takes its profiles from its devices', async () => {
+  it('has its profiles removed from its devices', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const [group] = await app.db.knex('device_groups').insert({ name: 'Board' }, 'id');

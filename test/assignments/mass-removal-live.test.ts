@@ -1,6 +1,6 @@
 import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addProfile } from './assignment-world.js';
+import { addProfile } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -50,7 +50,7 @@ async function fleet(): Promise<{ id: number; devices: number[] }> {
   return { id, devices: rows.map((row) => row.id) };
 }
 
-it('devices that are updated keep what was for the old system, until an admin goes on', async () => {
+it('devices that are updated keep the profile for the old system, until an admin resumes it', async () => {
   const { id, devices } = await fleet();
   const { knex } = app.db;
   await knex('devices').whereIn('id', devices.slice(0, 30)).update({ os_version: '18.0' });
@@ -71,7 +71,7 @@ it('devices that are updated keep what was for the old system, until an admin go
   await until(async () => (await count('removing')) === 25);
 });
 
-it('an admin may resume a profile while a slice is about to hold it back', async () => {
+it('an admin may resume a profile while a slice is about to pause it', async () => {
   const { knex } = app.db;
   const { id } = await addProfile(app);
   await knex('profiles').where({ id }).update({ removals_paused_at: knex.fn.now() });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { capturingLogger } from '../http/log-lines.js';
-import { addProfile, reconcilerOf } from './assignment-world.js';
+import { addProfile, reconcilerOf } from './assignment-fixture.js';
 
 const MOST = 20;
 
@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 /** A smart group of devices that have a profile. */
-async function world(count: number, kind = 'smart') {
+async function fixture(count: number, kind = 'smart') {
   const { knex } = app.db;
   const { rows } = await knex.raw<{ rows: { id: number }[] }>(
     `insert into devices (udid, enrollment_state, is_enrolled)
@@ -84,8 +84,8 @@ async function warnings(): Promise<string[]> {
 }
 
 describe('devices that leave a smart group', () => {
-  it('keep a profile that too many of them would lose at once, until an admin goes on', async () => {
-    const { id, group, devices } = await world(100);
+  it('keep a profile that too many of them would lose at once, until an admin resumes it', async () => {
+    const { id, group, devices } = await fixture(100);
     await leave(group, devices.slice(0, 30));
     await reconciler.run();
     expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
@@ -112,10 +112,10 @@ describe('devices that leave a smart group', () => {
   });
 
   it.each(['everything', 'the profile', 'the devices'])(
-    'keep it also when %s was paused meanwhile, once that goes on',
+    'keep it also when %s was paused meanwhile, once that is resumed',
     async (what) => {
       const { knex } = app.db;
-      const { id, group, devices } = await world(100);
+      const { id, group, devices } = await fixture(100);
       const pauses: Record<string, () => Promise<unknown>> = {
         everything: () => api.post('/reconciler/pause'),
         'the profile': () => api.post(`/profiles/${id}/pause`),
@@ -143,8 +143,8 @@ describe('devices that leave a smart group', () => {
     },
   );
 
-  it('lose it when an admin took it away while everything was paused', async () => {
-    const { assignment } = await world(100);
+  it('lose it when an admin unassigned it while everything was paused', async () => {
+    const { assignment } = await fixture(100);
     await api.post('/reconciler/pause');
     expect((await api.delete(`/assignments/${assignment}?confirm=100`)).status).toBe(204);
     await reconciler.run();
@@ -155,7 +155,7 @@ describe('devices that leave a smart group', () => {
   });
 
   it('lose it one by one until there are too many within an hour', async () => {
-    const { group, devices } = await world(100);
+    const { group, devices } = await fixture(100);
     for (const device of devices.slice(0, 25)) {
       await leave(group, [device]);
       await reconciler.run();
@@ -168,19 +168,19 @@ describe('devices that leave a smart group', () => {
   });
 
   it('lose it when they are few, or few of those that have it', async () => {
-    const few = await world(30);
+    const few = await fixture(30);
     await leave(few.group, few.devices.slice(0, MOST - 1));
     await reconciler.run();
     expect(await states()).toEqual({ verified: 30 - (MOST - 1), removing: MOST - 1 });
     await app.db.knex('devices').delete();
-    const many = await world(400);
+    const many = await fixture(400);
     await leave(many.group, many.devices.slice(0, 40));
     await reconciler.run();
     expect(await states()).toMatchObject({ verified: 360, removing: 40 });
   });
 
-  it('lose it when what others lost is more than an hour ago', async () => {
-    const { group, devices } = await world(100);
+  it('lose it when the removals from other devices are more than an hour ago', async () => {
+    const { group, devices } = await fixture(100);
     await leave(group, devices.slice(0, MOST - 1));
     await reconciler.run();
     await app.db.knex('item_losses').update({ lost_at: new Date(Date.now() - 61 * 60_000) });
@@ -190,8 +190,8 @@ describe('devices that leave a smart group', () => {
     expect(await app.db.knex('item_losses')).toHaveLength(MOST - 1);
   });
 
-  it('have it again without a command when they return', async () => {
-    const { group, devices } = await world(100);
+  it('keep it without a command when they join again', async () => {
+    const { group, devices } = await fixture(100);
     const gone = devices.slice(0, 50);
     await leave(group, gone);
     await reconciler.run();
@@ -204,8 +204,8 @@ describe('devices that leave a smart group', () => {
     expect(types).toEqual(['ProfileList']);
   });
 
-  it('are held back by several processes together, and as a whole slice', async () => {
-    const { group, devices } = await world(2_500);
+  it('keep it when several processes reconcile them together, as a whole slice', async () => {
+    const { group, devices } = await fixture(2_500);
     const all = [reconciler, reconcilerOf(app), reconcilerOf(app)];
     await leave(group, devices);
     await Promise.all(all.map((one) => one.run()));
@@ -217,9 +217,9 @@ describe('devices that leave a smart group', () => {
   });
 });
 
-describe('every loss because of a smart group counts', () => {
+describe('the limit of removals because of smart groups counts those', () => {
   it('of devices that join one that is excluded', async () => {
-    const { id, devices } = await world(100, 'static');
+    const { id, devices } = await fixture(100, 'static');
     const { knex } = app.db;
     const rule = JSON.stringify([{ name: 'is_lost', op: 'eq', val: true }]);
     const [{ id: group }] = await knex('device_groups').insert(
@@ -238,7 +238,7 @@ describe('every loss because of a smart group counts', () => {
   });
 
   it('of devices that were marked for another reason before, and of those of a saved profile', async () => {
-    const { id, group, devices } = await world(100);
+    const { id, group, devices } = await fixture(100);
     const gone = devices.slice(0, 30);
     const { knex } = app.db;
     await knex('reconcile_item_marks').insert({ profile_id: id });
@@ -250,7 +250,7 @@ describe('every loss because of a smart group counts', () => {
   });
 
   it('of devices that wait for another version, or have not answered yet', async () => {
-    const { group, devices } = await world(100);
+    const { group, devices } = await fixture(100);
     const { knex } = app.db;
     const of = (some: number[]) => knex('device_items').whereIn('device_id', some);
     await of(devices.slice(0, 15)).update({ state: 'pending', reason_code: 'command_failed' });
@@ -276,7 +276,7 @@ describe('every loss because of a smart group counts', () => {
   });
 
   it('of devices that kept it while they joined and left again and again', async () => {
-    const { group, devices } = await world(100);
+    const { group, devices } = await fixture(100);
     const gone = devices.slice(0, 30);
     const { knex } = app.db;
     const until = new Date(Date.now() + 3_600_000);
@@ -290,8 +290,8 @@ describe('every loss because of a smart group counts', () => {
     expect(await states()).toEqual({ verified: 70, 'paused,mass_removal': 30 });
   });
 
-  it('against the devices that have it: not those that it is not for', async () => {
-    const { group, devices } = await world(400);
+  it('against the devices that have it, not those that cannot have it', async () => {
+    const { group, devices } = await fixture(400);
     const { knex } = app.db;
     await knex('device_items')
       .whereIn('device_id', devices.slice(100))
@@ -302,28 +302,28 @@ describe('every loss because of a smart group counts', () => {
   });
 });
 
-describe('what an admin does', () => {
-  it('is not held back: a tag or a static group that devices leave, an assignment that ends', async () => {
-    const { group, devices } = await world(100, 'static');
+describe('a change by an admin', () => {
+  it('is carried out at once: a tag or a static group that devices leave, an assignment that ends', async () => {
+    const { group, devices } = await fixture(100, 'static');
     await leave(group, devices.slice(0, 60));
     await reconciler.run();
     expect(await states()).toEqual({ verified: 40, removing: 60 });
     await app.db.knex('devices').delete();
-    const { assignment } = await world(100);
+    const { assignment } = await fixture(100);
     await app.db.knex('assignments').where({ id: assignment }).delete();
     await reconciler.run();
     expect(await states()).toEqual({ removing: 100 });
   });
 
-  it('is not held back when a smart group is deleted', async () => {
-    const { group } = await world(100);
+  it('is carried out at once when a smart group is deleted', async () => {
+    const { group } = await fixture(100);
     expect((await api.delete(`/device_groups/${group}?confirm=100`)).status).toBe(204);
     await reconciler.run();
     expect(await states()).toEqual({ removing: 100 });
   });
 
-  it('waits, too, once a profile is held back', async () => {
-    const { id, group, devices } = await world(100);
+  it('waits, too, once a profile is paused', async () => {
+    const { id, group, devices } = await fixture(100);
     await leave(group, devices.slice(0, 50));
     await reconciler.run();
     await app.db.knex('assignments').delete();
@@ -335,8 +335,8 @@ describe('what an admin does', () => {
   });
 });
 
-it('a profile that is paused is not removed either', async () => {
-  const { id, group, devices } = await world(10, 'static');
+it('a profile that is paused by an admin is not removed either', async () => {
+  const { id, group, devices } = await fixture(10, 'static');
   await api.post(`/profiles/${id}/pause`, {});
   await leave(group, devices.slice(0, 3));
   await reconciler.run();

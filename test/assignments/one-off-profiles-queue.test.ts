@@ -7,7 +7,7 @@ import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -27,7 +27,7 @@ afterEach(async () => {
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await app.settled();
+  await app.waitForReports();
   return device;
 }
 
@@ -134,7 +134,7 @@ describe('a profile that is installed by the ids of devices', () => {
     expect([await install(), await install()]).toEqual([1, 0]);
   });
 
-  it('is not under way where a command for it has expired', async () => {
+  it('is queued again when a command for it has expired', async () => {
     const [device] = await devices(1);
     const { id } = await addProfile(app);
     const install = () => api.post(`/profiles/${id}/install`, { device_ids: [device] });
@@ -143,7 +143,7 @@ describe('a profile that is installed by the ids of devices', () => {
     expect((await install()).body.data.attributes).toMatchObject({ queued: 1, under_way: 0 });
   });
 
-  it('takes its turn where the profile fetches a credential', async () => {
+  it('waits for the limit of profiles that fetch a credential', async () => {
     const device_ids = await devices(8);
     const scep = payload('com.apple.security.scep', {
       PayloadContent: dict({ URL: 'https://scep.example.com', Challenge: 'x' }),

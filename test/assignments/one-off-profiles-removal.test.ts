@@ -1,7 +1,7 @@
 import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -21,7 +21,7 @@ afterEach(async () => {
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await app.settled();
+  await app.waitForReports();
   return device;
 }
 
@@ -62,7 +62,7 @@ describe('removing a profile by the ids of devices', () => {
     });
   });
 
-  it('is refused where an assignment gives it to a device, until that is excluded', async () => {
+  it('is refused when an assignment installs it on a device, until the device is excluded', async () => {
     const [assigned, other] = [await enrolled(), await enrolled()];
     const { id } = await addProfile(app);
     const tag_id = await addTag(app, assigned);

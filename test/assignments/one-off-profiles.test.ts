@@ -3,7 +3,7 @@ import { uploadNodes } from '../api/profile-samples.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { payload, profile } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -25,7 +25,7 @@ const MAC = { ProductName: 'Mac15,3', Model: 'Mac15,3', ModelName: 'MacBook Pro'
 async function enrolled(facts: Fields = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await app.settled();
+  await app.waitForReports();
   return device;
 }
 
@@ -81,7 +81,7 @@ describe('installing a profile by the ids of devices', () => {
     });
   });
 
-  it('goes to each user of a Mac where the profile is for users', async () => {
+  it('is sent to each user of a Mac when the profile is for users', async () => {
     const mac = await enrolled(MAC);
     const [anna, ben] = [await mac.signIn('anna'), await mac.signIn('ben')];
     const { id } = await addProfile(app, { PayloadScope: 'User' });
@@ -95,7 +95,7 @@ describe('installing a profile by the ids of devices', () => {
     expect(anna.profiles.size).toBe(0);
   });
 
-  it('names every device that can not have it, and queues nothing', async () => {
+  it('reports every device that cannot have it, and queues nothing', async () => {
     const [fine, mac, gone] = [await enrolled(), await enrolled(MAC), await enrolled()];
     await gone.wire.checkOut();
     const lock = payload('com.apple.app.lock', {});
@@ -124,7 +124,7 @@ describe('installing a profile by the ids of devices', () => {
     expect(await commands()).toEqual([]);
   });
 
-  it('takes 1 to 1,000 ids of devices that exist, each once, of a profile that exists', async () => {
+  it('accepts 1 to 1,000 ids of existing devices, each once, of an existing profile', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const many = Array.from({ length: 1_001 }, (_, n) => n + 1);
@@ -143,7 +143,7 @@ describe('installing a profile by the ids of devices', () => {
     expect(await commands()).toEqual([]);
   });
 
-  it('sends the version of the stage that the device is in', async () => {
+  it('sends the version of the rollout stage of the device', async () => {
     const [inside, outside] = [await enrolled(), await enrolled()];
     const tag = await addTag(app, inside);
     const nodes = profile([payload('com.example.app', { Value: 'one' })], STAGED);
@@ -192,7 +192,7 @@ describe('installing a profile by the ids of devices', () => {
     expect(await commands()).toEqual([]);
   });
 
-  it('goes to a device whose assignments are paused', async () => {
+  it('is sent to a device whose assignments are paused', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     expect((await api.post(`/devices/${device.id}/pause_items`)).status).toBe(200);
@@ -200,7 +200,7 @@ describe('installing a profile by the ids of devices', () => {
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('takes ids as strings of digits, too, as documents have them', async () => {
+  it('accepts ids as strings of digits, as documents have them', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const { status } = await api.post(`/profiles/${id}/install`, { device_ids: [`${device.id}`] });
@@ -212,7 +212,7 @@ describe('installing a profile by the ids of devices', () => {
     ]);
   });
 
-  it('needs the role operator', async () => {
+  it('requires the role operator', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const viewer = await apiOf('viewer');

@@ -7,7 +7,7 @@ import { commandIn } from '../helpers/device.js';
 import { statementsOf } from '../helpers/statements.js';
 import { dumpRows, spellingsOf } from '../mdm/rows.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;
@@ -24,15 +24,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(facts: Record<string, string> = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   await setFacts(device, facts);
   device.carriedOut.length = 0;
   return device;
@@ -52,7 +52,7 @@ async function assigned(value: PlistNode, identifier?: string) {
   if (identifier === undefined || uploaded.body.data.attributes.current_version === 1) {
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
   }
-  await settle();
+  await reconcile();
   return { id, nodes };
 }
 
@@ -82,15 +82,15 @@ async function itemOf({ id }: ManagedDevice) {
 
 async function verifiedOn(device: ManagedDevice): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
-    await settle();
+    await reconcile();
     await device.poll();
   }
-  await settle();
+  await reconcile();
   expect(await itemsOf(app, device)).toMatchObject([{ state: 'verified', reason_code: null }]);
 }
 
 describe('a device without a value for a variable', () => {
-  it('gets nothing, says which values it lacks, and gets the profile once it has them', async () => {
+  it('is sent nothing, shows the missing values, and gets the profile once it has them', async () => {
     const device = await enrolled({ device_name: 'Ada' });
     await assigned('$ASSET_TAG $DEVICE_NAME $SECRET_none');
     expect(await device.poll()).toEqual([]);
@@ -101,7 +101,7 @@ describe('a device without a value for a variable', () => {
       command_id: null,
     });
     await setFacts(device, { asset_tag: 'A-1' });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual([]);
     expect(await itemOf(device)).toMatchObject({
       state: 'pending',
@@ -129,16 +129,16 @@ describe('a device without a value for a variable', () => {
     await verifiedOn(device);
     expect(valueOn(device)).toBe('Room 2.15');
     await knex('custom_attributes').where(attribute).delete();
-    await settle();
+    await reconcile();
     expect(await itemOf(device)).toMatchObject({ reason_code: 'variable_has_no_value' });
   });
 
-  it('is not sent a command that waits any more', async () => {
+  it('is no longer sent a command that waits', async () => {
     const device = await enrolled({ asset_tag: 'A-1' });
     await assigned('$ASSET_TAG');
     expect(await itemOf(device)).toMatchObject({ action: 'install' });
     await setFacts(device, { asset_tag: '' });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual([]);
     expect(await itemOf(device)).toMatchObject({ reason_code: 'variable_has_no_value' });
     const commands = await app.db.knex('commands').whereNotNull('payload_values').select('status');
@@ -147,7 +147,7 @@ describe('a device without a value for a variable', () => {
 });
 
 describe('a profile with variables', () => {
-  it('comes with these very bytes, and the device proves it by the derived PayloadUUID', async () => {
+  it('is sent with exactly these bytes, which the device confirms by the derived PayloadUUID', async () => {
     const device = await enrolled({ device_name: 'Zoë\'s <Mac> & "co"', serial_number: 'C02ÄB' });
     const { nodes } = await assigned(dict({ $SERIAL: [`\${DEVICE_NAME} $$SERIAL`, 1n] }));
     const offered = commandIn(await device.wire.idle());
@@ -220,12 +220,12 @@ describe('a profile with variables', () => {
     await setFacts(device, { device_name: 'New' });
     expect(await app.db.knex('reconcile_marks')).toEqual([]);
     await assigned('$DEVICE_NAME');
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     device.carriedOut.length = 0;
     await setFacts(device, { device_name: 'Newer' });
-    await settle();
+    await reconcile();
     const types = await device.poll();
     expect(types.filter((type) => type === 'InstallProfile')).toHaveLength(1);
     const values = [...device.profiles.values()].map(
@@ -249,7 +249,7 @@ describe('a profile with variables', () => {
     const device = await enrolled({ asset_tag: 'A\u0001' });
     await assigned('$ASSET_TAG');
     expect(await device.poll()).toEqual([]);
-    await settle();
+    await reconcile();
     expect(await itemOf(device)).toMatchObject({
       state: 'pending',
       reason_code: 'command_failed',
@@ -263,7 +263,7 @@ describe('2,000 devices with values of their own', () => {
     await app.db.knex.raw(`
       insert into devices (udid, serial_number, is_enrolled, enrollment_state, enrollment_number)
       select 'LOAD-' || n, 'S' || n, true, 'enrolled', 1 from generate_series(1, 2000) n`);
-    await settle();
+    await reconcile();
     const nodes = profile([payload('com.example.app', { Value: '$SERIAL' })]);
     const { body } = await uploadNodes(app, nodes);
     await app.db.knex('assignments').insert({ profile_id: body.data.id, all_devices: true });
@@ -283,7 +283,7 @@ describe('2,000 devices with values of their own', () => {
     expect(counts).toEqual({ items: 2000, uuids: 2000 });
     // Without their commands the items can't be stored.
     await trx.rollback();
-    await settle();
+    await reconcile();
     const { rows } = await app.db.knex.raw(`
       select count(*)::integer as count from commands c join devices d on d.id = c.device_id
       join device_items i on i.command_id = c.id
@@ -302,7 +302,7 @@ describe('a secret of profiles', () => {
     expect(valueOn(device)).toBe('key: one');
     device.carriedOut.length = 0;
     await changeSecret(id, 'one');
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual([]);
     await changeSecret(id, 'two');
     await verifiedOn(device);
@@ -327,7 +327,7 @@ describe('a secret of profiles', () => {
       sent_at: null,
       attempts: 0,
     });
-    await settle();
+    await reconcile();
     expect((await itemOf(device)).reason_code ?? '').toBe(code);
     expect(await device.poll()).toEqual(code === '' ? ['InstallProfile'] : []);
     expect(valueOn(device)).toBe(code === '' ? 'two' : undefined);

@@ -1,7 +1,7 @@
 // A process that reconciles: node --require ./scripts/typescript.cjs reconciler-child.ts DATABASE_URL MASTER_KEY
 import { SecretBox } from '../../src/crypto/secrets/secret-box.js';
 import { connectDatabase } from '../../src/db/connection/database.js';
-import { reconcilerOf } from './assignment-world.js';
+import { reconcilerOf } from './assignment-fixture.js';
 
 const [connectionString = '', masterKey = ''] = process.argv.slice(2);
 

@@ -10,7 +10,7 @@ import {
   listProfiles,
   ManagedDevice,
   reconcilerOf,
-} from './assignment-world.js';
+} from './assignment-fixture.js';
 
 const RUNS = Number(process.env.RECONCILER_RUNS ?? 12);
 const DEVICES = 2;
@@ -51,13 +51,13 @@ const STEP: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('enroll'), device: index(DEVICES) }),
 );
 
-interface World {
+interface Fixture {
   devices: ManagedDevice[];
   profiles: { id: number; identifier: string; versions: number }[];
   tags: number[];
 }
 
-async function createWorld(): Promise<World> {
+async function createFixture(): Promise<Fixture> {
   const { knex } = app.db;
   for (const table of ['devices', 'profiles', 'tags']) await knex(table).delete();
   await reconciler.run();
@@ -72,10 +72,10 @@ async function createWorld(): Promise<World> {
   return { devices, profiles, tags };
 }
 
-async function take(step: Step, { devices, profiles, tags }: World): Promise<void> {
+async function take(step: Step, { devices, profiles, tags }: Fixture): Promise<void> {
   const { knex } = app.db;
   const device = devices[step.device ?? 0] as ManagedDevice;
-  const profile = profiles[step.profile ?? 0] as World['profiles'][number];
+  const profile = profiles[step.profile ?? 0] as Fixture['profiles'][number];
   const tag_id = tags[step.tag ?? 0] as number;
   const profile_id = profile.id;
   switch (step.kind) {
@@ -110,7 +110,7 @@ async function take(step: Step, { devices, profiles, tags }: World): Promise<voi
           ? failed('Not today.')
           : undefined,
       );
-      return app.settled();
+      return app.waitForReports();
     }
     case 'lose':
       device.profiles.delete(profile.identifier.toLowerCase());
@@ -123,9 +123,9 @@ async function take(step: Step, { devices, profiles, tags }: World): Promise<voi
 }
 
 /** Lets everything that is under way come to its end, with devices that obey. */
-async function comeToRest({ devices }: World): Promise<void> {
+async function comeToRest({ devices }: Fixture): Promise<void> {
   for (let round = 0; round < 12; round += 1) {
-    await app.settled();
+    await app.waitForReports();
     await app.db
       .knex('device_items')
       .whereNotNull('next_attempt_at')
@@ -141,7 +141,7 @@ async function comeToRest({ devices }: World): Promise<void> {
 }
 
 /** What the model says that the device should have. */
-async function wantedOf(device: ManagedDevice, { profiles }: World): Promise<string[]> {
+async function wantedOf(device: ManagedDevice, { profiles }: Fixture): Promise<string[]> {
   const { knex } = app.db;
   const tags: number[] = await knex('device_tags').where({ device_id: device.id }).pluck('tag_id');
   const rows = await knex('assignments').select('profile_id', 'tag_id', 'mode', 'all_devices');
@@ -156,7 +156,7 @@ async function wantedOf(device: ManagedDevice, { profiles }: World): Promise<str
     .map(({ identifier, versions }) => `${identifier} ${versions}`);
 }
 
-async function checkDevice(device: ManagedDevice, world: World): Promise<void> {
+async function checkDevice(device: ManagedDevice, fixture: Fixture): Promise<void> {
   const items = await app.db
     .knex('device_items')
     .where({ device_id: device.id })
@@ -166,7 +166,7 @@ async function checkDevice(device: ManagedDevice, world: World): Promise<void> {
     expect([state, code]).toEqual(['failed', expect.any(String)]);
   }
   const verified = items.filter(({ state }) => state === 'verified');
-  const wanted = await wantedOf(device, world);
+  const wanted = await wantedOf(device, fixture);
   const known: string[] = items.map(({ identifier, version }) => `${identifier} ${version}`);
   const stuck = failures.filter(({ reason_code: code }) => code === 'not_removed');
   const unremoved = stuck.map(({ identifier, version }) => `${identifier} ${version}`);
@@ -183,13 +183,13 @@ async function checkDevice(device: ManagedDevice, world: World): Promise<void> {
   expect(others).toEqual([]);
 }
 
-it('every device comes to have exactly what is wanted of it, whatever happened', async () => {
+it('every device ends up with exactly its assigned profiles, whatever happened', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(STEP, { minLength: 4, maxLength: 24 }), async (steps) => {
-      const world = await createWorld();
-      for (const step of steps) await take(step, world);
-      await comeToRest(world);
-      for (const device of world.devices) await checkDevice(device, world);
+      const fixture = await createFixture();
+      for (const step of steps) await take(step, fixture);
+      await comeToRest(fixture);
+      for (const device of fixture.devices) await checkDevice(device, fixture);
     }),
     { numRuns: RUNS },
   );

@@ -7,7 +7,7 @@ import {
   listProfiles,
   ManagedDevice,
   reconcilerOf,
-} from './assignment-world.js';
+} from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;
@@ -24,15 +24,15 @@ afterEach(async () => {
   await reconciler.run();
 });
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   return device;
 }
@@ -44,15 +44,15 @@ describe('a profile that is assigned to a tag', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toEqual([
       { profile_id: id, state: 'pending', reason_code: null, version: 1 },
     ]);
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'installed' }]);
     expect(await device.poll()).toEqual(['ProfileList']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toEqual([
       { profile_id: id, state: 'verified', reason_code: null, version: 1 },
     ]);
@@ -65,32 +65,32 @@ describe('a profile that is assigned to a tag', () => {
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     await app.db.knex('device_tags').delete();
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'removing' }]);
     expect(await device.poll()).toEqual(['ProfileList', 'RemoveProfile']);
-    await settle();
+    await reconcile();
     expect(device.profiles.size).toBe(0);
     expect(await itemsOf(app, device)).toEqual([]);
   });
 
-  it('comes back when it was removed by hand', async () => {
+  it('is installed again when it was removed by hand', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
     for (let round = 0; round < 2; round += 1) {
-      await settle();
+      await reconcile();
       await device.poll();
     }
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'verified' }]);
     device.profiles.clear();
     await listProfiles(app, device);
     expect(await device.poll()).toEqual(['ProfileList']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'pending', reason_code: 'removed_by_hand' },
     ]);
@@ -101,16 +101,16 @@ describe('a profile that is assigned to a tag', () => {
     const device = await enrolled();
     const { id, identifier } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     await addProfile(app, { PayloadIdentifier: identifier }, 'Guests');
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'pending', version: 2 }]);
     expect(await device.poll()).toEqual(['ProfileList', 'InstallProfile']);
   });
 
-  it('waits while the device flaps in a smart group, and comes when that ends', async () => {
+  it('waits while the device flaps in a smart group, and is installed when that ends', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     const [group] = await app.db.knex('device_groups').insert({ name: 'unsteady' }, 'id');
@@ -118,35 +118,35 @@ describe('a profile that is assigned to a tag', () => {
     const until = new Date(Date.now() + 60_000);
     await app.db.knex('group_flaps').insert({ ...flap, until });
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'paused', reason_code: 'flapping' },
     ]);
     expect(await device.poll()).toEqual([]);
     await app.db.knex('group_flaps').delete();
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('is tried again later when the device refuses it, fails at the third time, and is tried again with new facts', async () => {
+  it('is retried later when the device refuses it, fails at the third time, and is retried with new facts', async () => {
     const device = await enrolled();
     const { id } = await addProfile(app);
     await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
     for (const state of ['pending', 'pending', 'failed']) {
-      await settle();
+      await reconcile();
       expect(await device.poll(() => failed('The payload is bad.'))).toEqual(['InstallProfile']);
-      await settle();
+      await reconcile();
       expect(await itemsOf(app, device)).toMatchObject([{ state, reason_code: 'command_failed' }]);
       await app.db.knex('device_items').update({ next_attempt_at: new Date(0) });
       await app.db.knex('reconcile_marks').insert({ device_id: device.id });
     }
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual([]);
     await app.db.knex('devices').where({ id: device.id }).update({ os_version: '18.0' });
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'pending', reason_code: null }]);
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'installed' }]);
   });
 });

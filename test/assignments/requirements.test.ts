@@ -1,5 +1,5 @@
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, itemsOf, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -40,16 +40,16 @@ async function assign({ item, tag, requires = [], mode = 'include' }: Draft) {
   return { status, body, id: Number(body.data?.id) };
 }
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 /** A device with two profiles to come, of which the second waits for the first. */
-async function world() {
+async function fixture() {
   const device = await ManagedDevice.enroll(app);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   const first = await addProfile(app);
   const second = await addProfile(app);
@@ -58,11 +58,11 @@ async function world() {
 }
 
 describe('an item that requires another one', () => {
-  it('waits until the other one is verified, and is installed then', async () => {
-    const { device, first, second, tag } = await world();
+  it('waits until the other one is verified, and is then installed', async () => {
+    const { device, first, second, tag } = await fixture();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     const reasonOf = () =>
       app.db.knex('device_items').where({ profile_id: second.id }).first('reason');
     expect(await itemsOf(app, device)).toEqual([
@@ -73,18 +73,18 @@ describe('an item that requires another one', () => {
       reason: `waits until it is verified: profile ${first.id} (${first.identifier}), which is pending`,
     });
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'installed' },
       { reason_code: 'waiting_for_item' },
     ]);
     expect((await reasonOf()).reason).toMatch(/, which is installed$/);
     expect(await device.poll()).toEqual(['ProfileList']);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'verified' },
       { state: 'verified', reason_code: null },
@@ -92,10 +92,10 @@ describe('an item that requires another one', () => {
     expect(await app.db.knex('reconcile_marks')).toEqual([]);
   });
 
-  it('names one that is not assigned to the device, and goes on once it is no longer required', async () => {
-    const { device, first, second, tag } = await world();
+  it('reports one that is not assigned to the device, and is installed once it is no longer required', async () => {
+    const { device, first, second, tag } = await fixture();
     const { id } = await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     expect(await app.db.knex('device_items').select('state', 'reason')).toEqual([
       {
         state: 'pending',
@@ -110,30 +110,30 @@ describe('an item that requires another one', () => {
     expect(await app.db.knex('audit_events').orderBy('id', 'desc').first('details')).toEqual({
       details: { changes: { requires: { added: [], removed: [first.id] } } },
     });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('goes on when the profile that it requires is deleted', async () => {
-    const { device, first, second, tag } = await world();
+  it('is installed when the profile that it requires is deleted', async () => {
+    const { device, first, second, tag } = await fixture();
     await assign({ item: second.id, tag, requires: [first.id] });
-    await settle();
+    await reconcile();
     expect((await api.delete(`/profiles/${first.id}`)).status).toBe(204);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
   it('stays installed while the other one is installed anew', async () => {
-    const { device, first, second, tag } = await world();
+    const { device, first, second, tag } = await fixture();
     await assign({ item: first.id, tag });
     await assign({ item: second.id, tag, requires: [first.id] });
     for (let round = 0; round < 4; round += 1) {
-      await settle();
+      await reconcile();
       await device.poll();
     }
-    await settle();
+    await reconcile();
     await addProfile(app, { PayloadIdentifier: first.identifier }, 'Elsewhere');
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([
       { state: 'pending', version: 2 },
       { state: 'verified', version: 1 },
@@ -143,7 +143,7 @@ describe('an item that requires another one', () => {
 
 describe('a requirement', () => {
   it('is shown on the assignment, and is of the item whatever the target', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const { status, id } = await assign({ item: second.id, tag, requires: [first.id] });
     expect(status).toBe(201);
     const { body } = await api.get(`/assignments/${id}?include=requires`);
@@ -151,8 +151,8 @@ describe('a requirement', () => {
     expect(body.included).toMatchObject([{ type: 'profiles', id: first.id }]);
   });
 
-  it('is refused where it leads back to the item, at once or through others', async () => {
-    const { first, second, tag } = await world();
+  it('is refused when it leads back to the item, at once or through others', async () => {
+    const { first, second, tag } = await fixture();
     const third = await addProfile(app);
     const itself = await assign({ item: first.id, tag, requires: [first.id] });
     expect([itself.status, itself.body.errors]).toMatchObject([
@@ -185,7 +185,7 @@ describe('a requirement', () => {
   });
 
   it('is refused when two requests at the same time close a circle', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const ids = [
       (await assign({ item: first.id, tag })).id,
       (await assign({ item: second.id, tag })).id,
@@ -201,7 +201,7 @@ describe('a requirement', () => {
   });
 
   it('is refused on an exclude, and for a profile that does not exist', async () => {
-    const { first, second, tag } = await world();
+    const { first, second, tag } = await fixture();
     const exclude = await assign({ item: second.id, tag, requires: [first.id], mode: 'exclude' });
     expect([exclude.status, exclude.body.errors]).toMatchObject([
       422,

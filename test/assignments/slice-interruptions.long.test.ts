@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { connectDatabase, type Database } from '../../src/db/connection/database.js';
 import { startApp, type TestApp } from '../helpers/app.js';
-import { addProfile, reconcilerOf } from './assignment-world.js';
+import { addProfile, reconcilerOf } from './assignment-fixture.js';
 
 const DEVICES = 3;
 
@@ -47,14 +47,14 @@ function stopEachStatement({ knex }: Database): void {
   };
 }
 
-interface World {
+interface Fixture {
   devices: number[];
   tag: number;
   profile: { id: number; identifier: string };
 }
 
-/** Devices with a tag that has just been given a profile. */
-async function world(): Promise<World> {
+/** Devices with a tag to which a profile has just been assigned. */
+async function fixture(): Promise<Fixture> {
   const { knex } = app.db;
   for (const table of ['devices', 'profiles', 'tags']) await knex(table).delete();
   await reconcilerOf(app).run();
@@ -74,7 +74,7 @@ async function world(): Promise<World> {
 }
 
 /** Each device, what it is to get and what waits for it, once nothing is left to be looked at. */
-async function atRest({ devices }: World) {
+async function atRest({ devices }: Fixture) {
   const { knex } = app.db;
   expect(await knex('reconcile_marks')).toEqual([]);
   expect(await knex('reconcile_item_marks')).toEqual([]);
@@ -103,14 +103,14 @@ const NOTHING = { items: [], waiting: 0, isItsOwn: true };
 /** How many statements a worker sends until nothing is left. */
 async function count(): Promise<number> {
   stop = undefined;
-  const made = await world();
+  const made = await fixture();
   await reconcilerOf({ ...app, db }).run();
   expect(await atRest(made)).toEqual(Array(DEVICES).fill(wants(1)));
   expect(statements).toBeGreaterThan(10);
   return statements;
 }
 
-const CHANGES: [string, (world: World) => Promise<unknown>, object[]][] = [
+const CHANGES: [string, (fixture: Fixture) => Promise<unknown>, object[]][] = [
   [
     'a device loses the tag',
     ({ devices: [device_id] }) => app.db.knex('device_tags').where({ device_id }).delete(),
@@ -150,11 +150,11 @@ const CHANGES: [string, (world: World) => Promise<unknown>, object[]][] = [
 
 describe('a worker that is stopped before any of its statements', () => {
   it.each(CHANGES)(
-    'misses nothing when meanwhile %s and another worker runs',
+    'skips nothing when meanwhile %s and another worker runs',
     async (_what, change, expected) => {
       const most = await count();
       for (let at = 0; at < most; at += 1) {
-        const made = await world();
+        const made = await fixture();
         let others: Promise<unknown> = Promise.resolve();
         stop = {
           at,
@@ -177,7 +177,7 @@ describe('a worker that is stopped before any of its statements', () => {
   it('loses nothing when its process dies there', async () => {
     const most = await count();
     for (let at = 0; at < most; at += 1) {
-      const made = await world();
+      const made = await fixture();
       stop = {
         at,
         async happens({ processID }) {

@@ -3,7 +3,7 @@ import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { findTargets } from '../../src/db/devices/device-repository.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Members } from '../profiles/sample-profiles.js';
-import { addProfile, addTag, failed, ManagedDevice, reconcilerOf } from './assignment-world.js';
+import { addProfile, addTag, failed, ManagedDevice, reconcilerOf } from './assignment-fixture.js';
 
 let app: TestApp;
 let reconciler: ReturnType<typeof reconcilerOf>;
@@ -21,15 +21,15 @@ afterEach(async () => {
 const MAC = { ProductName: 'Mac15,3', Model: 'Mac15,3', ModelName: 'MacBook Pro' };
 const FOR_USERS = { PayloadScope: 'User' };
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
 async function enrolled(facts = {}): Promise<ManagedDevice> {
   const device = await ManagedDevice.enroll(app, facts);
   await device.poll();
-  await settle();
+  await reconcile();
   device.carriedOut.length = 0;
   return device;
 }
@@ -40,7 +40,7 @@ async function assigned({ facts = MAC as object, members = FOR_USERS as Members 
   const { id, identifier } = await addProfile(app, members);
   const tag = await addTag(app, device);
   await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-  await settle();
+  await reconcile();
   return { device, id, identifier, tag };
 }
 
@@ -69,14 +69,14 @@ describe('a profile whose file has PayloadScope User', () => {
     expect(await device.poll()).toEqual([]);
     await app.db.knex('device_items').update({ changed_at: new Date(0) });
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual(waiting);
   });
 
   it('is installed and verified for each user, on the channel of the user', async () => {
     const { device, id } = await assigned();
     const [anna, ben] = [await device.signIn('anna'), await device.signIn('ben')];
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([
       { user: 'anna', state: 'pending', reason_code: null },
       { user: 'ben', state: 'pending', reason_code: null },
@@ -84,13 +84,13 @@ describe('a profile whose file has PayloadScope User', () => {
     expect(await app.db.knex('user_pushes').count()).toEqual([{ count: 2 }]);
     expect(await device.poll()).toEqual([]);
     expect(await anna.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     expect(await items(device)).toMatchObject([{ state: 'installed' }, { state: 'pending' }]);
     expect(await anna.poll()).toEqual(['ProfileList']);
     expect(await ben.poll()).toEqual(['InstallProfile']);
-    await settle();
+    await reconcile();
     await ben.poll();
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([
       { user: 'anna', state: 'verified', reason_code: null },
       { user: 'ben', state: 'verified', reason_code: null },
@@ -104,19 +104,19 @@ describe('a profile whose file has PayloadScope User', () => {
     expect(await app.db.knex('reconcile_marks')).toEqual([]);
   });
 
-  it('comes back for the user who removed it, and for nobody else', async () => {
+  it('is installed again for the user who removed it, and for no other', async () => {
     const { device } = await assigned();
     const [anna, ben] = [await device.signIn('anna'), await device.signIn('ben')];
     for (let round = 0; round < 3; round += 1) {
-      await settle();
+      await reconcile();
       for (const user of [anna, ben]) await user.poll();
     }
-    await settle();
+    await reconcile();
     anna.profiles.clear();
     await queueInventory(device);
     expect(await anna.poll()).toEqual(['ProfileList']);
     expect(await ben.poll()).toEqual(['ProfileList']);
-    await settle();
+    await reconcile();
     expect(await anna.poll()).toEqual(['InstallProfile']);
     expect(await ben.poll()).toEqual([]);
   });
@@ -125,7 +125,7 @@ describe('a profile whose file has PayloadScope User', () => {
     const { device } = await assigned();
     const anna = await device.signIn('anna');
     for (let round = 0; round < 2; round += 1) {
-      await settle();
+      await reconcile();
       await anna.poll();
     }
     const user = await app.db.knex('device_users').where({ short_name: 'anna' }).first('id');
@@ -151,26 +151,26 @@ describe('a profile whose file has PayloadScope User', () => {
     const { device } = await assigned();
     const anna = await device.signIn('anna');
     for (let round = 0; round < 3; round += 1) {
-      await settle();
+      await reconcile();
       await anna.poll();
     }
     await app.db.knex('device_tags').delete();
-    await settle();
+    await reconcile();
     expect(await anna.poll()).toEqual(['RemoveProfile']);
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([]);
     expect(anna.profiles.size).toBe(0);
   });
 
-  it('waits again when its only user is managed no more', async () => {
+  it('waits again when its only user is no longer managed', async () => {
     const { device } = await assigned();
     const anna = await device.signIn('anna');
     for (let round = 0; round < 3; round += 1) {
-      await settle();
+      await reconcile();
       await anna.poll();
     }
     await device.wire.checkIn('CheckOut', { UserID: 'anna' });
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([
       { user: null, state: 'waiting_for_user', reason_code: 'waiting_for_user' },
     ]);
@@ -179,19 +179,19 @@ describe('a profile whose file has PayloadScope User', () => {
   it('fails for one user alone', async () => {
     const { device } = await assigned();
     const [anna, ben] = [await device.signIn('anna'), await device.signIn('ben')];
-    await settle();
+    await reconcile();
     await anna.poll(({ RequestType }) =>
       RequestType === 'InstallProfile' ? failed('No room.') : undefined,
     );
     await ben.poll();
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([
       { user: 'anna', state: 'pending', reason_code: 'command_failed' },
       { user: 'ben', state: 'installed', reason_code: null },
     ]);
   });
 
-  it('goes to the device itself where there are no users: on an iPhone', async () => {
+  it('is sent to the device itself where there are no users: on an iPhone', async () => {
     const { device } = await assigned({ facts: {} });
     expect(await items(device)).toEqual([{ user: null, state: 'pending', reason_code: null }]);
     expect(await device.poll()).toEqual(['InstallProfile']);
@@ -199,13 +199,13 @@ describe('a profile whose file has PayloadScope User', () => {
 });
 
 describe('a profile whose file has no PayloadScope', () => {
-  it('goes to the device itself, on a Mac with users, too', async () => {
+  it('is sent to the device itself, even on a Mac with users', async () => {
     const device = await enrolled(MAC);
     const anna = await device.signIn('anna');
     const { id } = await addProfile(app);
     const tag = await addTag(app, device);
     await app.db.knex('assignments').insert({ profile_id: id, tag_id: tag });
-    await settle();
+    await reconcile();
     expect(await anna.poll()).toEqual([]);
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
@@ -213,13 +213,13 @@ describe('a profile whose file has no PayloadScope', () => {
   it('moves to the users with a version that has PayloadScope User', async () => {
     const { device, identifier } = await assigned({ members: {} });
     await device.poll();
-    await settle();
+    await reconcile();
     const anna = await device.signIn('anna');
     await addProfile(app, { PayloadIdentifier: identifier, ...FOR_USERS });
-    await settle();
+    await reconcile();
     expect(await anna.poll()).toEqual(['InstallProfile']);
     expect(await device.poll()).toEqual(['ProfileList', 'RemoveProfile']);
-    await settle();
+    await reconcile();
     expect(await items(device)).toEqual([{ user: 'anna', state: 'installed', reason_code: null }]);
   });
 });

@@ -103,7 +103,7 @@ describe('tokens', () => {
   });
 
   describe('verification', () => {
-    it('knows no token that was never made', async () => {
+    it('rejects a token that was never created', async () => {
       const tokens = verifier();
       expect(await tokens.verify('mst_unknown')).toBeNull();
       expect(await tokens.verify('')).toBeNull();
@@ -132,7 +132,7 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it('refuses a revoked token at once, also one it has just admitted', async () => {
+    it('rejects a revoked token at once, even one that was just accepted', async () => {
       const tokens = verifier();
       const { token, row } = await create();
       expect(await tokens.verify(token)).not.toBeNull();
@@ -141,7 +141,7 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it('does not admit again a token that was revoked while it was looked up', async () => {
+    it('does not accept a token that is revoked during its look-up', async () => {
       const tokens = verifier();
       const { token, row } = await create();
       const lookup = tokens.verify(token);
@@ -151,7 +151,7 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it('refuses an expired token, also one it remembers', async () => {
+    it('rejects an expired token, even one in the cache', async () => {
       const tokens = verifier();
       const { token, row } = await create('viewer', new Date(Date.now() + 300));
       const actor = { name: 'a viewer', role: 'viewer', tokenId: row.id };
@@ -201,7 +201,7 @@ describe('tokens', () => {
         await changes.stop();
       });
 
-      it('notices a revocation within seconds when it hears of none', async () => {
+      it('notices a revocation within seconds without a notification', async () => {
         const tokens = verifier();
         const { token, row } = await create();
         await tokens.verify(token);
@@ -213,7 +213,7 @@ describe('tokens', () => {
       });
     });
 
-    it('fails, instead of refusing the token, when there is no database', async () => {
+    it('fails, instead of rejecting the token, when there is no database', async () => {
       const db = connectDatabase({ connectionString: test.connectionString });
       await db.close();
       const tokens = new TokenVerifier({ db, logger });
@@ -221,7 +221,7 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it('admits a valid token with its name and role, once looked up for many calls', async () => {
+    it('accepts a valid token with its name and role, looked up once for many calls', async () => {
       const tokens = verifier();
       const { token, row } = await create('operator');
       const actor = { name: 'a operator', role: 'operator', tokenId: row.id };
@@ -236,7 +236,7 @@ describe('tokens', () => {
       await tokens.close();
     });
 
-    it('admits exactly the ADMIN_TOKEN of the environment, and the stored ones', async () => {
+    it('accepts exactly the ADMIN_TOKEN of the environment, and the stored tokens', async () => {
       const tokens = verifier('correct horse battery');
       const { token, row } = await create();
       expect(await tokens.verify('correct horse batterx')).toBeNull();
@@ -250,7 +250,7 @@ describe('tokens', () => {
     });
   });
 
-  describe('the last use', () => {
+  describe('the time of the last use', () => {
     it('is stored when the verifier closes', async () => {
       const tokens = verifier();
       const used = await create();
@@ -264,7 +264,7 @@ describe('tokens', () => {
       expect(rows.get(unused.row.id)).toBeNull();
     });
 
-    it('never goes back', async () => {
+    it('is never set back', async () => {
       const { token, row } = await create();
       const future = new Date('2040-01-01T00:00:00Z');
       await test.db.knex('tokens').where({ id: row.id }).update({ last_used_at: future });
@@ -288,7 +288,7 @@ describe('tokens', () => {
   });
 
   describe('revocation', () => {
-    it('says 404 for an id or a name that no valid token has', async () => {
+    it('answers 404 for an id or a name that no valid token has', async () => {
       for (const selector of [NEVER, { name: 'never made' }]) {
         await expect(revokeToken(test.db, selector, CONTEXT)).rejects.toMatchObject({
           code: 'not_found',
@@ -297,7 +297,7 @@ describe('tokens', () => {
       }
     });
 
-    it('says 404 the second time', async () => {
+    it('answers 404 the second time', async () => {
       const { row } = await create();
       await revokeToken(test.db, { id: row.id }, CONTEXT);
       await expect(revokeToken(test.db, { id: row.id }, CONTEXT)).rejects.toMatchObject({
@@ -305,7 +305,7 @@ describe('tokens', () => {
       });
     });
 
-    it('takes every token of a name, with one audit line for each', async () => {
+    it('revokes every token of a name, with one audit line for each', async () => {
       const input = { name: 'laptop', role: 'viewer' as const };
       const ids = [
         (await createToken(test.db, input, CONTEXT)).row.id,

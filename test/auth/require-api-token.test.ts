@@ -82,7 +82,7 @@ describe('authenticate', () => {
     ['bearer in lower case', 'bearer mst_admin-of-the-test'],
     ['Basic with the token as password', basic('anyone:mst_admin-of-the-test')],
     ['Basic without a user name', basic(':mst_admin-of-the-test')],
-  ])('admits the token as %s', async (_case, authorization) => {
+  ])('accepts the token as %s', async (_case, authorization) => {
     const response = await get(appWith(), authorization).set('X-Request-Id', 'call-1');
     expect(response.status).toBe(200);
     expect(response.body).toEqual({
@@ -126,7 +126,7 @@ describe('authenticate', () => {
       expect(seconds).toBeLessThanOrEqual(60);
     });
 
-    it('still admits a valid token that was never seen before', async () => {
+    it('still accepts a valid token that was not used before', async () => {
       const app = appWith();
       await failTimes(app, 25, [401, 429]);
       expect((await get(app, ADMIN)).status).toBe(200);
@@ -134,7 +134,7 @@ describe('authenticate', () => {
       expect((await get(app, 'Bearer wrong')).status).toBe(429);
     });
 
-    it('answers 429 also where they came from many addresses with one token prefix', async () => {
+    it('answers 429 also when the failures came from many addresses with one token prefix', async () => {
       const app = appWith();
       const guess = (i: number) => get(app, `Bearer mst_admin-of-guess-${i}`, `198.51.100.${i}`);
       for (let i = 0; i < 20; i += 1) expect((await guess(i)).status).toBe(401);
@@ -143,7 +143,7 @@ describe('authenticate', () => {
       expect((await get(app, ADMIN, '198.51.100.20')).status).toBe(200);
     });
 
-    it('leaves other addresses alone', async () => {
+    it('does not limit other addresses', async () => {
       const app = appWith();
       await failTimes(app, 20);
       expect((await get(app, ADMIN, '198.51.100.2')).status).toBe(200);
@@ -158,7 +158,7 @@ describe('authenticate', () => {
       expect((await get(app, 'Bearer wrong', '2001:db9::1')).status).toBe(401);
     });
 
-    it('forgets them when the minute is over', async () => {
+    it('resets the count when the minute is over', async () => {
       const app = appWith({ limit: { limit: 1, windowMs: 100 } });
       await failTimes(app, 1);
       expect((await get(app, 'Bearer wrong')).status).toBe(429);
@@ -186,7 +186,7 @@ describe('authenticate', () => {
     for (let i = 0; i < 25; i += 1) expect((await request(app).get('/')).status).toBe(401);
   });
 
-  it('puts no limit on authenticated calls', async () => {
+  it('sets no limit on authenticated calls', async () => {
     const app = appWith();
     for (let i = 0; i < 60; i += 1) expect((await get(app, ADMIN)).status).toBe(200);
   });

@@ -128,7 +128,7 @@ describe('a flipped bit', () => {
 });
 
 describe('a backup that is cut off', () => {
-  it('never passes for a whole one, wherever it ends', async () => {
+  it('is never accepted as complete, wherever it ends', async () => {
     for (const source of [plain, encrypted]) {
       const backup = await openBackup(source, () => Promise.resolve(PASSPHRASE));
       const bytes = readFileSync(source);

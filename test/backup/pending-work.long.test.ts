@@ -52,7 +52,7 @@ async function statesOf({ db }: Pick<TestDatabase, 'db'>) {
 }
 
 describe('a restored server', () => {
-  it('does nothing again that erases, locks or removes, and goes on with the rest', async () => {
+  it('repeats nothing that erases, locks or removes, and continues everything else', async () => {
     const before = await statesOf(filled.app);
     expect(before.commands.filter((one) => one.startsWith('EraseDevice'))).toHaveLength(1);
     const { stopped } = await restore(target.db, file, { keepsQueue: false });
@@ -78,7 +78,7 @@ describe('a restored server', () => {
     expect(stopped).toEqual({ commands: cancelled.length, batches: 1, jobs: 2 });
   });
 
-  it('keeps all of it with --keep-queue', async () => {
+  it('repeats all of it with --keep-queue', async () => {
     const { stopped } = await restore(target.db, file, { keepsQueue: true });
     expect(stopped).toBeUndefined();
     expect(await statesOf(target)).toEqual(await statesOf(filled.app));

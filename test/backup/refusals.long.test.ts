@@ -148,7 +148,7 @@ describe('a restore with another master key', () => {
     expect(readFileSync(keyFile(dataDir), 'utf8').trim()).toBe(MASTER_KEY.toString('base64'));
   });
 
-  it('takes the key away again when the restore fails', async () => {
+  it('removes the key again when the restore fails', async () => {
     const { db } = await opened(createTestDatabase());
     await db.knex('tags').insert({ name: 'mine' });
     const dataDir = temporaryDirectory();

@@ -1,7 +1,7 @@
 import { createToken } from '../../src/auth/api-tokens.js';
-import { ManagedDevice } from '../assignments/assignment-world.js';
+import { ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-world.js';
+import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -51,7 +51,7 @@ const NONE = {
 };
 
 describe('a batch of commands', () => {
-  it('queues a command for each device of a tag, and counts what becomes of them', async () => {
+  it('queues a command for each device of a tag, and counts their results', async () => {
     const device = await ManagedDevice.enroll(app);
     const other = await ManagedDevice.enroll(app);
     const tag = await tagDevices(app, 'lab', [device.id, other.id]);
@@ -133,7 +133,7 @@ describe('a batch of commands', () => {
     expect([again.status, again.body.errors[0].code]).toEqual([409, 'conflict']);
   });
 
-  it('is for devices, tags and groups together, narrowed by a filter', async () => {
+  it('selects devices, tags and groups together, narrowed by a filter', async () => {
     const [one = 0, two = 0, three = 0, four = 0, mac = 0] = [
       ...(await addDevices(app, 4)),
       ...(await addDevices(app, 1, { platform: 'macOS', os_version: '15.0' })),
@@ -164,7 +164,7 @@ describe('a batch of commands', () => {
     expect(devices.body.data.map((device: { id: number }) => device.id)).toEqual([one, two]);
   });
 
-  it('shows beforehand what would become of the devices, and stores nothing', async () => {
+  it('shows the result for each device beforehand, and stores nothing', async () => {
     const fine = await addDevices(app, 2);
     const [plain = 0] = await addDevices(app, 1, { is_supervised: false });
     const [gone = 0] = await addDevices(app, 1, {
@@ -216,7 +216,7 @@ describe('a batch of commands', () => {
     ]);
   });
 
-  it('leaves out what a device does not know, and refuses it where nothing is left', async () => {
+  it('leaves out keys that a device does not support, and refuses the device if none is left', async () => {
     const [supervised = 0] = await addDevices(app, 1);
     const [plain = 0] = await addDevices(app, 1, { is_supervised: false });
     const [tv = 0] = await addDevices(app, 1, { platform: 'tvOS', os_version: '18.1' });
@@ -299,7 +299,7 @@ describe('a batch of commands', () => {
     ]);
   });
 
-  it('makes secrets for each device, which nobody sees', async () => {
+  it('generates secrets for each device, which are never shown', async () => {
     const macs = await addDevices(app, 2, { platform: 'macOS', os_version: '15.0' });
     const document = { request_type: 'DeviceLock', parameters: { Message: 'Lost' } };
     const refused = await api.post('/command_batches', batchDocument(document, { devices: macs }));
@@ -398,7 +398,7 @@ describe('a batch of commands', () => {
     });
   });
 
-  it('goes to every user where the command is for users', async () => {
+  it('sends the command to every user when it is for users', async () => {
     const mac = await ManagedDevice.enroll(app, { ProductName: 'Mac15,3', Model: 'Mac15,3' });
     const [anna, ben] = [await mac.signIn('anna'), await mac.signIn('ben')];
     const [lonely = 0] = await addDevices(app, 1, { platform: 'macOS', os_version: '15.0' });
@@ -472,7 +472,7 @@ describe('a batch of commands', () => {
     ).toBeUndefined();
   });
 
-  it('sends no command any more once it is cancelled, also those that are not final yet', async () => {
+  it('sends no command any more once it is cancelled, including commands that are not final yet', async () => {
     const device = await ManagedDevice.enroll(app);
     await device.poll();
     const id = await create(ASK, { devices: [device.id] });
@@ -498,7 +498,7 @@ describe('a batch of commands', () => {
     });
   });
 
-  it('needs the role of its request type', async () => {
+  it('requires the role of its request type', async () => {
     const devices = await addDevices(app, 1);
     const [viewer, operator] = [await apiOf('viewer'), await apiOf('operator')];
     const ask = batchDocument(ASK, { devices });
@@ -595,7 +595,7 @@ describe('a batch of commands', () => {
       ],
     ],
     [{ tags: [] }, ['tags must be an object', '/data/relationships/tags']],
-  ])('names the place of what is wrong in relationships', async (relationships, expected) => {
+  ])('reports the place of a fault in relationships', async (relationships, expected) => {
     const document = { data: { type: 'command_batches', attributes: ASK, relationships } };
     const { status, body } = await api.post('/command_batches', document);
     const found = body.errors.map(({ detail, source }: never) => [
@@ -605,7 +605,7 @@ describe('a batch of commands', () => {
     expect([status, found]).toEqual([422, [expected]]);
   });
 
-  it('says how a filter is written, and that there is nothing to retry', async () => {
+  it('explains how a filter is written, and that there is nothing to retry', async () => {
     const filter = { platform: 'iOS' };
     const wrong = await api.post('/command_batches', batchDocument({ ...ASK, filter }));
     expect(wrong.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
@@ -623,7 +623,7 @@ describe('a batch of commands', () => {
     ]);
   });
 
-  it('needs to be confirmed by the number of eligible devices', async () => {
+  it('must be confirmed by the number of eligible devices', async () => {
     const devices = await addDevices(app, 600);
     const tag = await tagDevices(app, 'many', devices);
     const first = await api.post('/command_batches', batchDocument(ASK, { tags: [tag] }));

@@ -1,7 +1,7 @@
 import { createToken } from '../../src/auth/api-tokens.js';
-import { ManagedDevice } from '../assignments/assignment-world.js';
+import { ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
-import { addDevices, batchWorkerOf, tagDevices } from './batch-world.js';
+import { addDevices, batchWorkerOf, tagDevices } from './batch-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -18,7 +18,7 @@ function inventoryOf(tag: number, meta?: object) {
 }
 
 describe('the inventory of many devices', () => {
-  it('is a batch for each question that one of them can answer', async () => {
+  it('is a batch for each query that one of the devices can answer', async () => {
     const device = await ManagedDevice.enroll(app);
     const tag = await tagDevices(app, 'lab', [device.id]);
     await app.db
@@ -65,7 +65,7 @@ describe('the inventory of many devices', () => {
     expect((await api.post(path, inventoryOf(tag, { confirm: 4 }))).status).toBe(202);
   });
 
-  it('shows what would become of the devices for each query, and stores nothing', async () => {
+  it('shows the result for each query beforehand, and stores nothing', async () => {
     const ids = await addDevices(app, 5);
     const facts = { platform: 'macOS', os_version: '27.0', is_supervised: true };
     await app.db.knex('devices').whereIn('id', ids).update(facts);
@@ -92,7 +92,7 @@ describe('the inventory of many devices', () => {
     expect(await app.db.knex('command_batches').count()).toEqual(stored);
   });
 
-  it('is refused for no device, nobody named, and a viewer', async () => {
+  it('is refused without a device, without a target, and to a viewer', async () => {
     const empty = await tagDevices(app, 'empty', []);
     const none = await api.post('/devices/inventory', inventoryOf(empty));
     expect([none.status, none.body.errors[0].code]).toEqual([422, 'no_eligible_device']);

@@ -1,9 +1,9 @@
 import { createToken } from '../../src/auth/api-tokens.js';
 import { uploadNodes } from '../api/profile-samples.js';
-import { addProfile, failed, ManagedDevice } from '../assignments/assignment-world.js';
+import { addProfile, failed, ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { dict, payload, profile } from '../profiles/sample-profiles.js';
-import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-world.js';
+import { addDevices, batchDocument, batchWorkerOf, tagDevices } from './batch-fixture.js';
 
 let app: TestApp;
 let api: ReturnType<typeof adminApi>;
@@ -49,10 +49,10 @@ async function commandsOf(id: number) {
 const NOT_ENROLLED = { enrollment_state: 'unenrolled', is_enrolled: false };
 
 describe('a profile that is installed by a batch', () => {
-  it('goes to the devices of a tag, and is counted as other batches are', async () => {
+  it('is sent to the devices of a tag, and is counted like other batches', async () => {
     const [one, other] = [await ManagedDevice.enroll(app), await ManagedDevice.enroll(app)];
     for (const device of [one, other]) await device.poll();
-    await app.settled();
+    await app.waitForReports();
     const tag = await tagDevices(app, 'lab', [one.id, other.id]);
     const { id: profileId, identifier } = await addProfile(app);
     const { status, body, headers } = await api.post(
@@ -108,7 +108,7 @@ describe('a profile that is installed by a batch', () => {
     });
   });
 
-  it('is refused to devices that can not have it, and their values are written', async () => {
+  it('is refused to devices that cannot have it, and their values are filled in', async () => {
     const [fine = 0, dual = 0] = await addDevices(app, 2);
     await app.db.knex('devices').where({ id: fine }).update({ asset_tag: 'A-1' });
     const [gone = 0] = await addDevices(app, 1, NOT_ENROLLED);
@@ -165,7 +165,7 @@ describe('a profile that is installed by a batch', () => {
     });
   });
 
-  it('goes to every user where it is for users', async () => {
+  it('is sent to every user when it is for users', async () => {
     const mac = await ManagedDevice.enroll(app, { ProductName: 'Mac15,3', Model: 'Mac15,3' });
     const [anna, ben] = [await mac.signIn('anna'), await mac.signIn('ben')];
     for (const channel of [mac, anna, ben]) await channel.poll();
@@ -190,7 +190,7 @@ describe('a profile that is installed by a batch', () => {
     expect(await ben.poll()).toContain('InstallProfile');
   });
 
-  it('gives each device the version of the stage that it is in', async () => {
+  it('sends each device the version of its rollout stage', async () => {
     const [inside = 0, outside = 0] = await addDevices(app, 2);
     const tag = await tagDevices(app, 'first', [inside]);
     const staged = { PayloadIdentifier: 'com.example.staged' };
@@ -294,10 +294,10 @@ describe('a profile that is installed by a batch', () => {
 });
 
 describe('a profile that is removed by a batch', () => {
-  it('is kept where an assignment gives it, and needs to be confirmed', async () => {
+  it('is kept when an assignment has installed it, and requires a confirmation', async () => {
     const [one, other] = [await ManagedDevice.enroll(app), await ManagedDevice.enroll(app)];
     for (const device of [one, other]) await device.poll();
-    await app.settled();
+    await app.waitForReports();
     const { id: profileId } = await addProfile(app);
     await order('install', profileId, { devices: [one.id, other.id] });
     await worker.run();
@@ -423,7 +423,7 @@ describe('a request for a batch of a profile', () => {
     expect(await app.db.knex('command_batches').first()).toBeUndefined();
   });
 
-  it('needs the role operator', async () => {
+  it('requires the role operator', async () => {
     const actor = { name: 'tests', role: 'admin' as const };
     const context = { requestId: 'x', actor, sourceAddress: null };
     const devices = await addDevices(app, 1);

@@ -81,7 +81,7 @@ describe('files of certificates and keys', () => {
     ['PKCS #12', 'a.p12', [...P12, '-passout', `pass:${PASSWORD}`]],
     ['an older PKCS #12', 'b.p12', [...P12, '-legacy', '-passout', `pass:${PASSWORD}`]],
   ])(
-    'are read as %s, with the password of a file, of standard input, or of a person',
+    'are read as %s, with the password from a file, standard input or a prompt',
     async (_form, name, command) => {
       const file = made(name, ...command);
       await expectBoth(read([file], passwordFile()));

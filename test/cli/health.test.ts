@@ -133,7 +133,7 @@ describe('muster health', () => {
     });
   });
 
-  it('takes the certificate of TLS_CERT_FILE as it is', async () => {
+  it('accepts the certificate of TLS_CERT_FILE as it is', async () => {
     const PORT = await serverWith(WELL, await selfSigned());
     const { lines, codes } = await check({ PORT, ...(await temporaryTls()) });
     expect({ lines, codes }).toEqual({
@@ -150,14 +150,14 @@ describe('muster health', () => {
     });
   });
 
-  it('asks in the clear with TLS=off, and nothing else', async () => {
+  it('uses plain HTTP with TLS=off, and nothing else', async () => {
     const PORT = await serverWith(WELL, await selfSigned());
     const { lines, codes } = await check({ PORT, TLS: 'off' });
     expect(codes).toEqual([1]);
     expect(lines[0]).toMatch(/^not healthy: http:\/\/127\.0\.0\.1:\d+\/readyz: \S/);
   });
 
-  it('gives a server that does not answer four seconds', async () => {
+  it('waits four seconds for a server that does not answer', async () => {
     const silent = createTcpServer();
     const PORT = await listening(silent as unknown as Server);
     const { lines, codes } = await check({ PORT });

@@ -106,7 +106,7 @@ describe('muster link', () => {
     changeLinks(opened(), { link, change: how }, write);
 
   it.each(['disable', 'enable', 'delete'] as const)(
-    '%s refuses a link that is not there, and changes none',
+    '%s refuses an unknown link, and changes none',
     async (how) => {
       await linkCreate(opened(), { name: 'Stays' }, write);
       const before = await links();

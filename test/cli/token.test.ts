@@ -52,7 +52,7 @@ describe('muster token', () => {
     ['30d', 30 * 86_400_000],
     ['12h', 12 * 3_600_000],
     ['90m', 90 * 60_000],
-  ])('create understands %s', async (expires, ms) => {
+  ])('create accepts %s', async (expires, ms) => {
     await tokenCreate(test.db, { name: `for ${expires}`, role: 'viewer', expires }, write);
     const row = await test.db
       .knex('tokens')
@@ -61,7 +61,7 @@ describe('muster token', () => {
     expect(Math.abs(row.expires_at.getTime() - Date.now() - ms)).toBeLessThan(10_000);
   });
 
-  it('revoke takes an id or a name, and refuses what is not there', async () => {
+  it('revoke accepts an id or a name, and refuses unknown ones', async () => {
     await tokenCreate(test.db, { name: 'old laptop', role: 'admin' }, write);
     const token = output[0];
     await expect(tokenRevoke(test.db, { token: '999999' }, write)).rejects.toMatchObject({

@@ -73,7 +73,7 @@ it('lists each of Apple’s commands once', () => {
 });
 
 describe.each(COMMANDS)('$requestType', (golden) => {
-  it('goes to the device as the bytes that Apple defines', async () => {
+  it('is sent to the device as the bytes that Apple defines', async () => {
     await reports(golden);
     const { status, data, errors } = await queue(golden, golden.parameters);
     expect([status, errors]).toEqual([201, undefined]);
@@ -86,7 +86,7 @@ describe.each(COMMANDS)('$requestType', (golden) => {
     ).toMatchSnapshot();
   });
 
-  it('is refused with a fault, which has its place', async () => {
+  it('is refused with a fault and its place', async () => {
     await reports(golden);
     const { status, errors } = await queue(golden, golden.invalid);
     expect(status).toBe(422);
@@ -94,7 +94,7 @@ describe.each(COMMANDS)('$requestType', (golden) => {
     expect(await app.db.knex('commands')).toEqual([]);
   });
 
-  it('is refused for a system without it', async () => {
+  it('is refused for a system that does not support it', async () => {
     await reports({ ...golden, ...golden.lost });
     const { status, errors } = await queue(golden, golden.parameters);
     expect(status).toBe(422);

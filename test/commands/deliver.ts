@@ -37,6 +37,6 @@ export async function deliver(
   const uuid = commandIn(await device.idle())?.uuid ?? 'nothing was offered';
   const reply = await device.report(uuid, 'Acknowledged', body);
   if (reply.status !== 200) throw new Error(`the report was answered ${reply.status}`);
-  await app.settled();
+  await app.waitForReports();
   return uuid;
 }

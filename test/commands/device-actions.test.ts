@@ -63,7 +63,7 @@ describe.each(ACTIONS)('the action %s', (name, pathOf) => {
     expect(await withoutTokens()).toEqual(before);
   });
 
-  it('knows no device that does not exist', async () => {
+  it('answers 404 for an unknown device', async () => {
     for (const id of ['999999', 'abc', '0', '-1', '1.5', '9'.repeat(30)]) {
       const reply = await as('operator').post(pathOf(id as unknown as number));
       expect([id, reply.status, reply.body.errors[0].code]).toEqual([id, 404, 'not_found']);
@@ -157,7 +157,7 @@ describe('clear_passcode', () => {
     expect(await withoutTokens()).toEqual(before);
   });
 
-  it('goes Queued, Sent, Acknowledged on a simulated iPhone, whose passcode is gone', async () => {
+  it('has the statuses Queued, Sent, Acknowledged on a simulated iPhone, whose passcode is cleared', async () => {
     const simulated = createSimulatedDevice({ platform: 'iOS', random: new Random('clear') });
     simulated.hasPasscode = true;
     const { udid, model } = simulated.identity;
@@ -182,7 +182,7 @@ describe('clear_passcode', () => {
 });
 
 describe('inventory', () => {
-  it('asks what this platform answers, DeviceInformation first', async () => {
+  it('queues the queries that the platform answers, DeviceInformation first', async () => {
     const { id } = await enrolledTarget(app, { ProductName: 'Mac14,2', OSVersion: '14.5' });
     const reply = await as('operator').get(`/devices/inventory/${id}`);
     const types = reply.body.data.map(
@@ -219,7 +219,7 @@ describe('test', () => {
     }
   });
 
-  it('takes a command flat or as a document', async () => {
+  it('accepts a command flat or as a document', async () => {
     const { id } = await iPhone();
     const asked = { request_type: 'RemoveProfile', parameters: { Identifier: 'com.example' } };
     for (const body of [asked, { data: { attributes: asked } }]) {
@@ -267,7 +267,7 @@ describe('test', () => {
     expect(reply.body.errors[0].source).toEqual({ pointer });
   });
 
-  it('refuses a query parameter, which it would otherwise pass over', async () => {
+  it('refuses a query parameter, which it would otherwise ignore', async () => {
     const { id } = await iPhone();
     const reply = await as('operator').post(`/devices/test/${id}?force=true`);
     expect(reply.status).toBe(400);
@@ -277,7 +277,7 @@ describe('test', () => {
   it.each([
     ['EraseDevice', { request_type: 'EraseDevice' }],
     ['a PIN', { request_type: 'DeviceLock', parameters: { PIN: '123456' } }],
-  ])('leaves %s to admins', async (_what, body) => {
+  ])('requires the role admin for %s', async (_what, body) => {
     const { id } = await iPhone();
     expect((await as('operator').post(`/devices/test/${id}`, body)).status).toBe(403);
     const reply = await as('admin').post(`/devices/test/${id}`, body);

@@ -58,7 +58,7 @@ describe('a command that the device cannot take', () => {
     expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
   });
 
-  it('is queued where a fact that decides is not known, and the answer says so', async () => {
+  it('is queued while a required fact is unknown, and the answer says so', async () => {
     const id = await addDevice({ platform: 'iOS', os_version: '17.0' });
     const post = (query: string) =>
       adminApi(app).post(`/commands${query}`, commandDocument(id, 'DisableLostMode'));
@@ -109,7 +109,7 @@ describe('a command that the device cannot take', () => {
     expect(shown.data.attributes).toMatchObject({ eligible: true, warnings: [warning] });
   });
 
-  it('is refused where its system has lost it, with what replaces it', async () => {
+  it('is refused when its system no longer supports it, with the replacement', async () => {
     const id = await addDevice({ platform: 'macOS', os_version: '27.0' });
     const refused = await queue(id, 'OSUpdateStatus');
     expect(refused.status).toBe(422);

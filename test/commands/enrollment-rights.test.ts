@@ -51,7 +51,7 @@ describe("a person's own device", () => {
     ['macOS', 'DeviceLock', { PIN: '123456' }],
     ['macOS', 'SetRecoveryLock', { NewPassword: 'long enough' }],
     ['visionOS', 'EraseDevice', {}],
-  ])('on %s takes no %s, and the answer says why', async (platform, type, parameters) => {
+  ])('on %s does not accept %s, and the answer says why', async (platform, type, parameters) => {
     const id = await addDevice({ ...BYOD, platform });
     const refusal = [422, 'forbidden_by_enrollment', reason(id, type)];
     expect(await queue(id, type, parameters)).toEqual(refusal);
@@ -61,7 +61,7 @@ describe("a person's own device", () => {
     expect(await queued()).toEqual([]);
   });
 
-  it('takes none of them either while its platform is not known', async () => {
+  it('does not accept them either while its platform is not known', async () => {
     const id = await addDevice({ ...BYOD, platform: null });
     for (const type of ['EraseDevice', 'RestartDevice']) {
       expect(await queue(id, type)).toEqual([422, 'forbidden_by_enrollment', reason(id, type)]);
@@ -72,7 +72,7 @@ describe("a person's own device", () => {
   it.each([
     { ...BYOD, enrollment_method: null },
     { ...BYOD, enrollment_type: null },
-  ])('is known by its EnrollmentID as by its account', async (columns) => {
+  ])('is recognized by its EnrollmentID as by its account', async (columns) => {
     expect((await queue(await addDevice(columns), 'EraseDevice'))[1]).toBe(
       'forbidden_by_enrollment',
     );
@@ -93,7 +93,7 @@ describe("a person's own device", () => {
     expect(await queued()).toEqual([]);
   });
 
-  it('gets none of them from another device', async () => {
+  it('gets no such command moved from another device', async () => {
     const [other, own] = [await addDevice(ADDE), await addDevice(BYOD)];
     expect((await queue(other, 'EraseDevice'))[0]).toBe(201);
     const [{ id }] = await app.db.knex('commands').select('id');
@@ -103,7 +103,7 @@ describe("a person's own device", () => {
     expect(await app.db.knex('commands').pluck('device_id')).toEqual([other]);
   });
 
-  it('is named by its user alone', async () => {
+  it('is renamed by its user alone', async () => {
     const id = await addDevice({ ...BYOD, device_name: 'Mine' });
     const attributes = { device_name: 'Theirs' };
     const data = { type: 'devices', id, attributes };
@@ -138,7 +138,7 @@ describe('a device of the organization', () => {
     ADDE,
     { ...ADDE, enrollment_method: 'automated' },
     { ...ADDE, enrollment_method: null },
-  ])('is erased, locked, and restarted as ever: %o', async (columns) => {
+  ])('is erased, locked and restarted as usual: %o', async (columns) => {
     const id = await addDevice(columns);
     for (const type of ['EraseDevice', 'DeviceLock', 'RestartDevice']) {
       expect((await queue(id, type))[0]).toBe(201);

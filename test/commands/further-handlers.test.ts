@@ -53,7 +53,7 @@ describe('ManagedApplicationList', () => {
     expect(await rowsOf('managed_applications')).toEqual([{ identifier: 'a', status: 'Managed' }]);
   });
 
-  it('takes in what an installation says, and a removal', async () => {
+  it('stores what an installation reports, and a removal', async () => {
     await answer(
       'InstallApplication',
       { Identifier: 'a', State: 'Installing' },
@@ -175,6 +175,6 @@ it('an error changes nothing', async () => {
   const { body } = await adminApi(app).post(`/devices/${target.id}/commands`, document);
   await target.device.idle();
   await target.device.report(body.data.attributes.uuid, 'Error');
-  await app.settled();
+  await app.waitForReports();
   expect(await device()).toMatchObject({ is_mdm_lost_mode_enabled: null });
 });

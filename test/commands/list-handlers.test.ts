@@ -26,7 +26,7 @@ async function rowsOf(table: string) {
 const CERTIFICATE = { CommonName: 'A device', IsIdentity: true };
 
 describe('InstalledApplicationList', () => {
-  it('takes entries that say nothing, and leaves out what is none', async () => {
+  it('accepts empty entries, and leaves out invalid ones', async () => {
     const uuid = await answer('InstalledApplicationList', {
       InstalledApplicationList: [{}, { Unheard: 'of' }, 'no dictionary'],
     });
@@ -403,7 +403,7 @@ describe('a handler that runs twice with the same report', () => {
     await app.db.knex('commands').where({ uuid }).update({ needs_handling: true });
     await app.halt();
     const again = await startApp({ database: app.database });
-    await again.settled();
+    await again.waitForReports();
     expect(await withoutIds()).toEqual(before);
     app = again;
   });

@@ -240,7 +240,7 @@ async function restart(): Promise<void> {
 
 describe('the queue of a device', () => {
   it(
-    `keeps its promises in ${RUNS * DEVICES} random conversations, with a restart in each`,
+    `keeps its invariants in ${RUNS * DEVICES} random conversations, with a restart in each`,
     async () => {
       const conversations = fc.asyncProperty(scripts, scripts, async (before, after) => {
         const devices = await Promise.all(before.map(() => ScriptedDevice.enroll()));

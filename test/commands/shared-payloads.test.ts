@@ -20,7 +20,7 @@ beforeEach(async () => {
   await app.db.knex('command_payloads').delete();
 });
 
-/** All that decides whether a device takes a command: such a command is queued by one statement. */
+/** All that decides whether a device accepts a command: such a command is queued by one statement. */
 const FACTS = {
   platform: 'iOS',
   os_version: '18.0',

@@ -196,7 +196,7 @@ describe('a bad environment', () => {
 });
 
 describe('an empty environment', () => {
-  it('gives the defaults, frozen', () => {
+  it('results in the defaults, frozen', () => {
     const config = loadConfig({}, cwd);
     expect(config).toEqual({
       port: 8080,
@@ -481,13 +481,13 @@ describe('a name that is no setting', () => {
     ]);
   });
 
-  it('is not found in the environment where another program has such a name', () => {
+  it('is not reported in the environment when another program uses such a name', () => {
     const names = ['DB_HOST', 'APP_HOST', 'API_HOST', 'CLIENT_ID', 'CLIENT_SECRET', 'CA_FILE'];
     const others = [...names, 'CERT_FILE', 'SSL_CERT_FILE', 'XDG_DATA_DIRS', 'HTTP_PROXY'];
     expect(unknown('', Object.fromEntries(others.map((name) => [name, 'x'])))).toEqual([]);
   });
 
-  it('is not found where docker compose or another command reads it', () => {
+  it('is not reported when docker compose or another command reads it', () => {
     expect(unknown('POSTGRES_PASSWORD=a\nMUSTER_BIND=0.0.0.0\nNEW_MASTER_KEY=a\n')).toEqual([]);
   });
 });

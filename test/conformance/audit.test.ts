@@ -2,26 +2,26 @@ import request from 'supertest';
 import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
 import type { Resource } from './expectations.js';
-import { sampleAttributes, sampleDocument, sampleValue } from './samples.js';
 import {
   ALL,
-  createWorld,
+  createFixture,
+  type Fixture,
   MEDIA_TYPE,
   NAMED,
   one,
   TESTED_ALONE,
-  type World,
   WRITABLE,
-} from './world.js';
+} from './fixture.js';
+import { sampleAttributes, sampleDocument, sampleValue } from './samples.js';
 
 type Changes = Record<string, unknown>;
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
@@ -64,7 +64,7 @@ describe.each(WRITABLE)('the audit event of a created one of %s', (type, definit
   });
 });
 
-/** Where not every sample would be taken. */
+/** Where not every sample would be accepted. */
 const OWN_CHANGES: Record<string, object> = {
   certificates: {},
   commands: { status: 'Cancelled', priority: 7 },
@@ -79,7 +79,7 @@ describe.each(UPDATED)('the audit event of a changed one of %s', (type, definiti
   it('has each changed attribute before and after, and no other', async () => {
     const before = definition.access.create
       ? await create(definition, 20)
-      : ((await world.listAll(definition))[0] as Resource);
+      : ((await fixture.listAll(definition))[0] as Resource);
     const writable = Object.entries(definition.attributes).filter(
       ([, { write }]) => write === 'always',
     );
@@ -91,7 +91,7 @@ describe.each(UPDATED)('the audit event of a changed one of %s', (type, definiti
     expect([response.status, response.body.errors]).toEqual([200, undefined]);
     const { action, changes } = await lastEvent();
     expect(action).toBe(`${type}.update`);
-    const after = one(await world.get(`${definition.path}/${before.id}`));
+    const after = one(await fixture.get(`${definition.path}/${before.id}`));
     for (const name of Object.keys(attributes)) {
       const values = [before.attributes[name], after.attributes[name]];
       const isSame = JSON.stringify(values[0]) === JSON.stringify(values[1]);
@@ -107,7 +107,7 @@ const DELETED = ALIKE.filter(([, { access }]) => access.delete !== null);
 describe.each(DELETED)('the audit event of a deleted one of %s', (type, definition) => {
   it('has what was deleted', async () => {
     const made = definition.access.create ? [await create(definition, 5)] : [];
-    expect(await deleteFirst(definition, [...made, ...(await world.listAll(definition))])).toBe(
+    expect(await deleteFirst(definition, [...made, ...(await fixture.listAll(definition))])).toBe(
       204,
     );
     const { action, changes } = await lastEvent();
@@ -146,18 +146,18 @@ describe.each(RELATED)(
     /** Rows of the other side, of which some can be linked. */
     async function candidates(): Promise<number[]> {
       const other = ALL.find((one) => one.type === relation.type);
-      return (await world.listAll(other as ResourceDefinition)).map(({ id }) => id);
+      return (await fixture.listAll(other as ResourceDefinition)).map(({ id }) => id);
     }
 
     const linked = async (id: number) => {
-      const { body } = await world.get(`${definition.path}/${id}/relationships/${name}`);
+      const { body } = await fixture.get(`${definition.path}/${id}/relationships/${name}`);
       return [body.data ?? []].flat().map((one: { id: number }) => one.id) as number[];
     };
 
     it('has the ids added and removed', async () => {
       const ids = await candidates();
       let checked = 0;
-      for (const { id } of await world.listAll(definition)) {
+      for (const { id } of await fixture.listAll(definition)) {
         const before = await linked(id);
         for (const related of ids.filter(
           (one) => relation.kind === 'toMany' || one !== before[0],

@@ -1,13 +1,13 @@
 import jsonapiSerializer from 'jsonapi-serializer';
-import { ALL, createWorld, NAMED, type World } from './world.js';
+import { ALL, createFixture, type Fixture, NAMED } from './fixture.js';
 
 type Flat = Record<string, unknown> & { id: unknown };
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await createWorld();
+  fixture = await createFixture();
 });
-afterAll(() => world.api.close());
+afterAll(() => fixture.api.close());
 
 /** Reads a document with jsonapi-serializer, which shares no code with the engine. */
 async function deserialize({ links: _links, ...document }: Record<string, unknown>) {
@@ -17,7 +17,7 @@ async function deserialize({ links: _links, ...document }: Record<string, unknow
 
 describe.each(NAMED)('a list of %s, read by jsonapi-serializer', (_type, definition) => {
   it('has the id and every attribute of each resource', async () => {
-    const { body } = await world.get(definition.path, { 'page[size]': '1000' });
+    const { body } = await fixture.get(definition.path, { 'page[size]': '1000' });
     const read = await deserialize(body);
     expect(read).toHaveLength(body.data.length);
     for (const [index, { id, attributes }] of body.data.entries()) {
@@ -29,7 +29,7 @@ describe.each(NAMED)('a list of %s, read by jsonapi-serializer', (_type, definit
     for (const [name, relation] of Object.entries(definition.relationships)) {
       const related = ALL.find(({ type }) => type === relation.type);
       const query = { include: name, 'page[size]': '1000' };
-      const { body } = await world.get(definition.path, query);
+      const { body } = await fixture.get(definition.path, query);
       const read = await deserialize(body);
       for (const [index, { relationships }] of body.data.entries()) {
         const all = [relationships[name].data ?? []].flat() as { id: number; type: string }[];

@@ -1,7 +1,7 @@
 import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 import type { ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
 import type { Resource } from './expectations.js';
-import { createWorld, NAMED, type World } from './world.js';
+import { createFixture, type Fixture, NAMED } from './fixture.js';
 
 const AWKWARD = 'a "b" \\ \n\t\u0001\u001f\u007f\u2028 ä 漢 😀 </script>';
 
@@ -14,27 +14,27 @@ const VALUES: Partial<Record<Attribute['kind'], [unknown, unknown]>> = {
   json: [JSON.stringify({ [AWKWARD]: [AWKWARD, null, 1e21] }), JSON.stringify([AWKWARD, -0.5])],
 };
 
-let world: World;
-/** How many values of each kind the tables took. */
+let fixture: Fixture;
+/** How many values of each kind the tables accepted. */
 const stored: Record<string, number> = {};
 
 beforeAll(async () => {
-  world = await createWorld();
+  fixture = await createFixture();
   for (const [, definition] of NAMED) await storeAwkwardValues(definition);
 });
-afterAll(() => world.api.close());
+afterAll(() => fixture.api.close());
 
 /** Into every column that is shown as it is, as far as its constraints allow. */
 async function storeAwkwardValues({ attributes, table }: ResourceDefinition): Promise<void> {
   const sources = new Set(
     Object.values(attributes).flatMap(({ derivedFrom }) => derivedFrom ?? []),
   );
-  const ids = await world.api.knex(table).orderBy('id').limit(2).pluck('id');
+  const ids = await fixture.api.knex(table).orderBy('id').limit(2).pluck('id');
   for (const [name, { kind, derivedFrom }] of Object.entries(attributes)) {
     const values = VALUES[kind];
     if (values === undefined || derivedFrom !== undefined || sources.has(name)) continue;
     for (const [index, id] of ids.entries()) {
-      await world.api
+      await fixture.api
         .knex(table)
         .where({ id })
         .update({ [name]: values[index] })
@@ -49,7 +49,7 @@ async function storeAwkwardValues({ attributes, table }: ResourceDefinition): Pr
 }
 
 async function textOf(path: string, query: Record<string, string>): Promise<string> {
-  const response = await world
+  const response = await fixture
     .get(path, query)
     .buffer(true)
     .parse((from, done) => {
@@ -79,7 +79,7 @@ describe.each(NAMED)('a list of %s', (_type, { path, relationships }) => {
     const text = await textOf(path, { 'page[size]': '1000' });
     const rows: Resource[] = JSON.parse(text).data;
     for (const row of rows.slice(0, 5)) {
-      const { body } = await world.get(`${path}/${row.id}`);
+      const { body } = await fixture.get(`${path}/${row.id}`);
       // It has further attributes, which are too large for a list.
       expect([body.data].flat()[0].attributes).toMatchObject(row.attributes);
     }

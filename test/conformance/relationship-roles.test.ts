@@ -1,13 +1,13 @@
 import request from 'supertest';
 import { hasRole, ROLES, type Role } from '../../src/jsonapi/context.js';
 import type { Relationship, ResourceDefinition } from '../../src/jsonapi/definition/definition.js';
-import { ALL, createWorld, type World } from './world.js';
+import { ALL, createFixture, type Fixture } from './fixture.js';
 
-let world: World;
+let fixture: Fixture;
 beforeAll(async () => {
-  world = await createWorld();
+  fixture = await createFixture();
 });
-afterAll(() => world.api.close());
+afterAll(() => fixture.api.close());
 
 const may = (role: Role, { access }: ResourceDefinition) =>
   hasRole({ name: 'tester', role }, access.read);
@@ -30,14 +30,14 @@ const guarded = ALL.flatMap((definition) =>
 );
 
 async function idOf({ path }: ResourceDefinition): Promise<number> {
-  const { body } = await world.get(path, { 'page[size]': '1' });
+  const { body } = await fixture.get(path, { 'page[size]': '1' });
   return body.data[0].id;
 }
 
 const getAs = (role: Role, path: string) =>
-  request(world.api.app).get(`/api/v1${path}`).set('X-Role', role);
+  request(fixture.api.app).get(`/api/v1${path}`).set('X-Role', role);
 
-it('some relationships are not for everyone', () => {
+it('some relationships require a role', () => {
   const names = guarded.map(([type, name]) => `${type}.${name}`);
   expect(names).toEqual(
     expect.arrayContaining(['devices.secrets', 'devices.enrollment_link', 'enrollment_links.tags']),
@@ -60,7 +60,7 @@ describe.each(guarded)('of %s the relationship %s', (_type, name, definition, re
     },
   );
 
-  it.each(ROLES)('stands in documents for a %s who may read it, and in no others', async (role) => {
+  it.each(ROLES)('is in documents for a %s who may read it, and in no others', async (role) => {
     if (!may(role, definition)) return;
     const id = await idOf(definition);
     const fields = `fields[${definition.type}]=${name}`;

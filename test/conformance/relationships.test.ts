@@ -5,20 +5,20 @@ import type {
   View,
 } from '../../src/jsonapi/definition/definition.js';
 import type { TestApi } from '../jsonapi/test-api.js';
+import { ALL, createFixture, type Fixture } from './fixture.js';
 import { sampleDocument } from './samples.js';
-import { ALL, createWorld, type World } from './world.js';
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
-const get: World['get'] = (path, query) => world.get(path, query);
-const listAll: World['listAll'] = (definition) => world.listAll(definition);
+const get: Fixture['get'] = (path, query) => fixture.get(path, query);
+const listAll: Fixture['listAll'] = (definition) => fixture.listAll(definition);
 
 const related = ALL.flatMap((definition) =>
   Object.entries(definition.relationships).map(
@@ -43,7 +43,7 @@ describe.each(related)('of %s the relationship %s', (_type, name, definition, re
     return (await get(pathOf(rows[0]?.id ?? 0))).body;
   }
 
-  it('shows identifiers and links, and is not found on what is not there', async () => {
+  it('shows identifiers and links, and is 404 for an unknown resource', async () => {
     const { data, links } = await firstLinked();
     expect(Array.isArray(data)).toBe(relation.kind === 'toMany');
     for (const identifier of [data ?? []].flat()) {

@@ -22,7 +22,7 @@ const ONE_ONLY = new Set(['issues_identities']);
 /** Types of which a device has one row at most. */
 const ONE_A_DEVICE = new Set(['device_locations', 'device_restrictions']);
 
-/** The first that an attribute's schema takes is its sample. */
+/** The first that an attribute's schema accepts is its sample. */
 const TEXTS: Sample[] = [
   (name, index) => `${name} 10%_${index}`,
   (_name, index) => `${index}`.padStart(6, 'a'),
@@ -48,7 +48,7 @@ function firstValid(samples: Sample[], name: string, attribute: Attribute, index
   return values.find((value) => attribute.schema.safeParse(value).success);
 }
 
-/** A value that the attribute's schema takes, another for each index but for booleans and enums. */
+/** A value that the attribute's schema accepts, another for each index but for booleans and enums. */
 export function sampleValue(name: string, attribute: Attribute, index: number): unknown {
   switch (attribute.kind) {
     case 'text':
@@ -103,7 +103,7 @@ export const FOLLOWING: Record<string, string[]> = {
   device_groups: ['updated_at'],
 };
 
-/** What POST takes for this type. */
+/** The body of POST for this type. */
 export function sampleAttributes(definition: ResourceDefinition, index: number): Values {
   const own = OWN_SAMPLES[definition.type];
   if (own) return own(index);

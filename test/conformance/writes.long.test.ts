@@ -1,19 +1,19 @@
 import request from 'supertest';
 import type { Attribute } from '../../src/jsonapi/definition/attributes.js';
 import type { TestApi } from '../jsonapi/test-api.js';
+import { createFixture, type Fixture, MEDIA_TYPE, one, visible, WRITABLE } from './fixture.js';
 import { FOLLOWING, nullableColumns, sampleAttributes, sampleDocument } from './samples.js';
-import { createWorld, MEDIA_TYPE, one, visible, type World, WRITABLE } from './world.js';
 
-let world: World;
+let fixture: Fixture;
 let api: TestApi;
 let deviceId: number;
 beforeAll(async () => {
-  world = await createWorld();
-  ({ api, deviceId } = world);
+  fixture = await createFixture();
+  ({ api, deviceId } = fixture);
 });
 afterAll(() => api.close());
 
-const get: World['get'] = (path, query) => world.get(path, query);
+const get: Fixture['get'] = (path, query) => fixture.get(path, query);
 
 describe.each(WRITABLE)('writing %s', (_type, definition) => {
   const { path, type } = definition;
@@ -55,7 +55,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(again.body).toEqual(response.body);
   });
 
-  it('writes a line of audit for each change, in the same transaction', async () => {
+  it('writes an audit line for each change, in the same transaction', async () => {
     const created = await create(7);
     const id = one(created).id;
     const lines = await api
@@ -74,9 +74,9 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(Object.keys(lines[0].details.changes)).toEqual(expect.arrayContaining(sent));
   });
 
-  it('changes what is sent, clears with null and leaves the rest', async () => {
+  it('changes what is sent, clears with null and keeps the rest', async () => {
     const before = one(await create(11));
-    // Where the column takes no null, null asks for a value of the server's own.
+    // Where the column accepts no null, null asks for a value of the server's own.
     const columns = await nullableColumns(api.knex, definition.table);
     const clearable = visible(definition, ({ write, nullable, writeOnly }) => {
       return write === 'always' && nullable && writeOnly !== true;
@@ -98,7 +98,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(one(response).attributes).toEqual(expected);
   });
 
-  it('gives the first answer again to the same Idempotency-Key', async () => {
+  it('repeats the first answer for the same Idempotency-Key', async () => {
     const send = () =>
       request(api.app)
         .post(url)
@@ -116,7 +116,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(again.headers['idempotency-replayed']).toBe('true');
   });
 
-  it('refuses what others have changed meanwhile with 412', async () => {
+  it('refuses with 412 a resource that was changed meanwhile', async () => {
     const created = await create(17);
     const item = `${url}/${one(created).id}`;
     const { etag } = (await request(api.app).get(item)).headers as { etag: string };
@@ -148,7 +148,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect(one(response)).toEqual(before);
   });
 
-  it('takes back what was read, and changes nothing', async () => {
+  it('accepts a document as it was read, and changes nothing', async () => {
     if (definition.access.update === null) return;
     const rows = () => api.knex(definition.table).orderBy('id');
     const { data } = (await get(path, { 'page[size]': '1000' })).body;
@@ -216,7 +216,7 @@ describe.each(WRITABLE)('writing %s', (_type, definition) => {
     expect([wrong.status, wrong.body.errors[0].source]).toEqual([409, { pointer: '/data/id' }]);
   });
 
-  it('names every fault at once', async () => {
+  it('reports every fault at once', async () => {
     const wrong = visible(definition, ({ write, kind }) => write !== 'never' && kind !== 'json');
     const creatable = wrong.filter(([, { write }]) => write !== 'update');
     const attributes = Object.fromEntries(creatable.map(([name]) => [name, { not: 'this' }]));

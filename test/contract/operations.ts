@@ -3,11 +3,11 @@ import type { Role } from '../../src/jsonapi/context.js';
 import {
   certificateAttributes,
   commandAttributes,
+  type Fixture,
   type Identifier,
   type Json,
   profileFile,
-  type World,
-} from './world.js';
+} from './fixture.js';
 
 /** One request that has to succeed; everything it needs has just been made. */
 export interface Call {
@@ -21,7 +21,7 @@ export interface Case {
   /** The least of the roles that may. */
   role: Role;
   status: number;
-  prepare(world: World): Promise<Call>;
+  prepare(fixture: Fixture): Promise<Call>;
 }
 
 interface Kind {
@@ -33,8 +33,8 @@ interface Kind {
   /** Of rows that belong to a device. */
   ofDevice?: boolean;
   /** Makes one by another way than POST. */
-  make?(world: World): Promise<number>;
-  removable?(world: World): Promise<number>;
+  make?(fixture: Fixture): Promise<number>;
+  removable?(fixture: Fixture): Promise<number>;
 }
 
 const name = () => `contract ${randomUUID()}`;
@@ -45,7 +45,7 @@ function certificates(): Kind {
     type: 'certificates',
     attributes: (path) => certificateAttributes(path),
     change: { purpose: 'mdm.webcrt' },
-    make: (world) => world.certificate(),
+    make: (fixture) => fixture.certificate(),
   };
 }
 
@@ -53,12 +53,12 @@ function inventory(type: string, attributes: Json, change: Json): Kind {
   return { role: 'operator', type, ofDevice: true, attributes: () => attributes, change };
 }
 
-/** One with an account, which it needs to be given to devices. */
-async function depProfile(world: World): Promise<number> {
-  const account = await world.create('/dep/accounts', 'dep_accounts', { server_name: name() });
+/** One with an account, which it needs to be assigned to devices. */
+async function depProfile(fixture: Fixture): Promise<number> {
+  const account = await fixture.create('/dep/accounts', 'dep_accounts', { server_name: name() });
   const dep_account = { data: { type: 'dep_accounts', id: account } };
   const attributes = { profile_name: name() };
-  return world.create('/dep/profiles', 'dep_profiles', attributes, { dep_account });
+  return fixture.create('/dep/profiles', 'dep_profiles', attributes, { dep_account });
 }
 
 /** By the path of the collection. */
@@ -123,8 +123,8 @@ const KINDS: Record<string, Kind> = {
     type: 'rsa_private_keys',
     change: { name: 'renamed' },
     attributes: () => ({}),
-    make: (world) => world.privateKey(),
-    removable: (world) => world.privateKey(false),
+    make: (fixture) => fixture.privateKey(),
+    removable: (fixture) => fixture.privateKey(false),
   },
   '/tags': {
     role: 'operator',
@@ -153,48 +153,57 @@ function kindOf(path: string): Kind {
   return kind;
 }
 
-async function document(kind: Kind, path: string, world: World, inDevice = false): Promise<Json> {
+async function document(
+  kind: Kind,
+  path: string,
+  fixture: Fixture,
+  inDevice = false,
+): Promise<Json> {
   const data: Json = { type: kind.type, attributes: await kind.attributes(path) };
   if (kind.ofDevice && !inDevice) {
-    data.relationships = { device: { data: { type: 'devices', id: await world.device() } } };
+    data.relationships = { device: { data: { type: 'devices', id: await fixture.device() } } };
   }
   return { data };
 }
 
-async function make(path: string, world: World): Promise<number> {
+async function make(path: string, fixture: Fixture): Promise<number> {
   const kind = kindOf(path);
-  if (kind.make) return kind.make(world);
-  const { data } = (await document(kind, path, world)) as { data: Json };
+  if (kind.make) return kind.make(fixture);
+  const { data } = (await document(kind, path, fixture)) as { data: Json };
   const { attributes, relationships } = data;
-  return world.create(path, kind.type, attributes as Json, relationships as Json | undefined);
+  return fixture.create(path, kind.type, attributes as Json, relationships as Json | undefined);
 }
 
 function collection(method: string, path: string): Case {
   const kind = kindOf(path);
   if (method === 'GET') return { role: 'viewer', status: 200, prepare: async () => ({ path }) };
-  const prepare = async (world: World) => ({ path, body: await document(kind, path, world) });
+  const prepare = async (fixture: Fixture) => ({ path, body: await document(kind, path, fixture) });
   return { role: kind.role, status: 201, prepare };
 }
 
 /** Below a device or a group. */
 function scoped(method: string, parent: string, child: string): Case {
   const kind = kindOf(`/${child}`);
-  const at = async (world: World) => `${parent}/${await make(parent, world)}/${child}`;
+  const at = async (fixture: Fixture) => `${parent}/${await make(parent, fixture)}/${child}`;
   if (method === 'GET') {
-    return { role: 'viewer', status: 200, prepare: async (world) => ({ path: await at(world) }) };
+    return {
+      role: 'viewer',
+      status: 200,
+      prepare: async (fixture) => ({ path: await at(fixture) }),
+    };
   }
-  const prepare = async (world: World) => ({
-    path: await at(world),
-    body: await document(kind, `/${child}`, world, true),
+  const prepare = async (fixture: Fixture) => ({
+    path: await at(fixture),
+    body: await document(kind, `/${child}`, fixture, true),
   });
   return { role: kind.role, status: 201, prepare };
 }
 
 function item(method: string, parent: string): Case {
   const kind = kindOf(parent);
-  const prepare = async (world: World): Promise<Call> => {
+  const prepare = async (fixture: Fixture): Promise<Call> => {
     const removable = method === 'DELETE' ? kind.removable : undefined;
-    const id = await (removable ? removable(world) : make(parent, world));
+    const id = await (removable ? removable(fixture) : make(parent, fixture));
     const path = `${parent}/${id}`;
     const data = { type: kind.type, id, attributes: kind.change };
     return method === 'PATCH' ? { path, body: { data } } : { path };
@@ -204,12 +213,12 @@ function item(method: string, parent: string): Case {
 }
 
 /** What stands at the other end; for commands one that was never sent, of another device or this. */
-async function related(method: string, world: World, place: Place): Promise<Identifier> {
+async function related(method: string, fixture: Fixture, place: Place): Promise<Identifier> {
   if (place.name === 'commands') {
-    const deviceId = method === 'POST' ? await world.device() : place.id;
-    return { type: 'commands', id: await world.command(deviceId) };
+    const deviceId = method === 'POST' ? await fixture.device() : place.id;
+    return { type: 'commands', id: await fixture.command(deviceId) };
   }
-  return { type: place.name, id: await make(`/${place.name}`, world) };
+  return { type: place.name, id: await make(`/${place.name}`, fixture) };
 }
 
 interface Place {
@@ -219,11 +228,11 @@ interface Place {
 
 function relationship(method: string, parent: string, end: string): Case {
   const kind = kindOf(parent);
-  const prepare = async (world: World): Promise<Call> => {
-    const id = await make(parent, world);
+  const prepare = async (fixture: Fixture): Promise<Call> => {
+    const id = await make(parent, fixture);
     const path = `${parent}/${id}/relationships/${end}`;
     if (method === 'GET') return { path };
-    return { path, body: { data: [await related(method, world, { id, name: end })] } };
+    return { path, body: { data: [await related(method, fixture, { id, name: end })] } };
   };
   return { role: method === 'GET' ? 'viewer' : kind.role, status: 200, prepare };
 }
@@ -252,34 +261,36 @@ const OTHERS: Record<string, Case> = {
   'GET /download/profiles/{profile_id}': {
     role: 'viewer',
     status: 200,
-    prepare: async (world) => ({ path: `/download/profiles/${await world.profile()}` }),
+    prepare: async (fixture) => ({ path: `/download/profiles/${await fixture.profile()}` }),
   },
   'GET /download/certificates/{certificate_id}': {
     role: 'viewer',
     status: 200,
-    prepare: async (world) => ({ path: `/download/certificates/${await world.certificate()}` }),
+    prepare: async (fixture) => ({ path: `/download/certificates/${await fixture.certificate()}` }),
   },
   'GET /rsa_private_keys/{rsa_private_key_id}/download': {
     role: 'admin',
     status: 200,
-    prepare: async (world) => ({
-      path: `/rsa_private_keys/${await world.privateKey()}/download`,
+    prepare: async (fixture) => ({
+      path: `/rsa_private_keys/${await fixture.privateKey()}/download`,
     }),
   },
   'GET /devices/{device_id}/clear_passcode': {
     role: 'operator',
     status: 201,
-    prepare: async (world) => ({ path: `/devices/${await world.enrolledDevice()}/clear_passcode` }),
+    prepare: async (fixture) => ({
+      path: `/devices/${await fixture.enrolledDevice()}/clear_passcode`,
+    }),
   },
   'GET /devices/inventory/{device_id}': {
     role: 'operator',
     status: 201,
-    prepare: async (world) => ({ path: `/devices/inventory/${await world.enrolledDevice()}` }),
+    prepare: async (fixture) => ({ path: `/devices/inventory/${await fixture.enrolledDevice()}` }),
   },
   'POST /devices/test/{device_id}': {
     role: 'operator',
     status: 201,
-    prepare: async (world) => ({ path: `/devices/test/${await world.enrolledDevice()}` }),
+    prepare: async (fixture) => ({ path: `/devices/test/${await fixture.enrolledDevice()}` }),
   },
 };
 

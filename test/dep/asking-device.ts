@@ -67,7 +67,7 @@ export async function askToEnroll(
   return { status: response.status, type, body: Buffer.from(await response.arrayBuffer()) };
 }
 
-/** As a device with these facts, signed by what the device CA gave it. */
+/** As a device with these facts, signed with the certificate of the device CA. */
 export function askAs({ app, device }: DepTestServer, facts: Fields = {}) {
   const present = Object.entries({ ...MACHINE, ...facts }).filter(([, value]) => value !== '');
   return askToEnroll(app, signedBy(device, buildPlist(Object.fromEntries(present))));

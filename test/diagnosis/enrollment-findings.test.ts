@@ -46,7 +46,7 @@ describe('an enrollment', () => {
     expect(await codes()).toEqual([]);
   });
 
-  it('that the device ended is no fault, but says why nothing happens', async () => {
+  it('that the device ended is no fault, but is reported as the reason', async () => {
     await one.device.checkOut();
     expect(await test.diagnosis(one.id)).toMatchObject({
       health: null,
@@ -120,7 +120,7 @@ describe('an identity', () => {
     expect(await codes()).not.toContain('identity_expires_soon');
   });
 
-  it('that lives shorter is not found in the first five sixths of its life', async () => {
+  it('with a shorter lifetime is not reported in the first five sixths of it', async () => {
     await identity().update({ created_at: ago(4 * DAY_MS), not_after: ago(-2 * DAY_MS) });
     expect(await codes()).toEqual([]);
     await identity().update({ created_at: ago(11 * DAY_MS) });
@@ -155,7 +155,7 @@ describe('a device in Setup Assistant', () => {
     await knex()('commands').where({ device_id: one.id, is_pending: true }).delete();
     expect((await test.act(found)).status).toBe(201);
     expect(await test.answerAll(one)).toEqual(['DeviceConfigured']);
-    await test.app.settled();
+    await test.app.waitForReports();
     await test.until(one.id, []);
   });
 

@@ -42,7 +42,7 @@ describe('the diagnosis of a device', () => {
     expect((await test.api.post(path)).status).toBe(405);
   });
 
-  it('is for viewers, and says of a healthy device that it is ok', async () => {
+  it('is open to viewers, and reports a healthy device as ok', async () => {
     const { token } = await createToken(test.app.db, { name: 'v', role: 'viewer' }, CONTEXT);
     const { status, body } = await adminApi(test.app, token).get(`/devices/${one.id}/diagnosis`);
     const self = `/api/v1/devices/${one.id}/diagnosis`;

@@ -250,8 +250,8 @@ async function timesCome() {
   return await kept();
 }
 
-describe('the work of keeping it', () => {
-  it('leaves a timer for the next change by time, and no mark for a contact of a healthy device', async () => {
+describe('the task that updates the health', () => {
+  it('stores a timer for the next change by time, and no mark for a contact of a healthy device', async () => {
     const seen = ago(DAY_MS);
     await test.seenLast(one, seen);
     await test.set(one.id, { topic: 'x' });
@@ -263,7 +263,7 @@ describe('the work of keeping it', () => {
     expect(await countMarks()).toBe(0);
   });
 
-  it('begins with all devices when the rules or their limits are others', async () => {
+  it('evaluates all devices when the rules or their limits change', async () => {
     await test.seenLast(one, ago(2 * DAY_MS));
     await newWorker().evaluateAll();
     expect(await healthOf()).toBe('ok');
@@ -273,7 +273,7 @@ describe('the work of keeping it', () => {
     expect(await healthOf()).toBe('ok');
   });
 
-  it('keeps since when a finding without a date of its own is known', async () => {
+  it('stores since when a finding without a date of its own exists', async () => {
     await test.set(one.id, { push_state: 'topic_mismatch' });
     await kept();
     const [{ since }] = await knex()('device_findings');
@@ -285,7 +285,7 @@ describe('the work of keeping it', () => {
     expect(new Date(String(shown))).toEqual(since);
   });
 
-  it('is done by one process at a time, and by the next when that one dies', async () => {
+  it('runs in one process at a time, and in the next when that one dies', async () => {
     await test.set(one.id, { push_state: 'bad_token' });
     await knex().transaction(async (trx) => {
       expect(await lockHealth(trx)).toBe(true);
@@ -322,7 +322,7 @@ describe('the work of keeping it', () => {
     expect(await countMarks()).toBe(0);
   });
 
-  it('forgets a deleted device', async () => {
+  it('removes the state of a deleted device', async () => {
     await test.set(one.id, { push_state: 'bad_token' });
     expect((await test.api.delete(`/devices/${one.id}`)).status).toBe(204);
     await worker.evaluateAll();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { STEP_CODES } from '../../src/diagnosis/timeline-steps.js';
 import { WAITING_CODES } from '../../src/diagnosis/timeline-waiting.js';
-import { batchWorkerOf } from '../batches/batch-world.js';
+import { batchWorkerOf } from '../batches/batch-fixture.js';
 import { adminApi, commandDocument } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
 import { recordsOf } from '../mdm/records.js';
@@ -72,7 +72,7 @@ describe('the timeline of a command', () => {
     expect((await test.api.post(path)).status).toBe(405);
   });
 
-  it('is for viewers, as a document of its own', async () => {
+  it('is open to viewers, as a document of its own', async () => {
     await set({ after: new Date('2100-01-01T10:00:00Z') });
     const context = {
       requestId: 'timeline',
@@ -143,8 +143,8 @@ describe('the timeline of a command', () => {
   });
 });
 
-describe('what has happened to a command', () => {
-  it('shows that the device put it off, fetched it again and carried it out', async () => {
+describe('the timeline of a command that was sent', () => {
+  it('shows that the device postponed it, fetched it again and executed it', async () => {
     await one.device.report(await fetchCommand(), 'NotNow');
     await one.device.report(await fetchCommand(), 'NotNow');
     expect((await codes()).slice(0, -1)).toEqual(['queued', 'not_now', 'sent', 'not_now_again']);
@@ -158,7 +158,7 @@ describe('what has happened to a command', () => {
     ]);
   });
 
-  it('is the error of the device, without what a URL may hold', async () => {
+  it('shows the error of the device, without the query of a URL', async () => {
     const USEnglishDescription = 'https://user:secret@host/file?token=1 is refused';
     const fields = { ErrorChain: [{ ...ERROR, USEnglishDescription }] };
     await one.device.report(await fetchCommand(), 'Error', fields);
@@ -192,7 +192,7 @@ describe('what has happened to a command', () => {
     expect(await codes()).toEqual(['queued', 'waiting_for_push']);
   });
 
-  it('is who cancelled it, and that the device answered all the same', async () => {
+  it('shows who cancelled it, and that the device answered all the same', async () => {
     const uuid = await fetchCommand();
     const attributes = { status: 'Cancelled' };
     const cancelled = { data: { type: 'commands', id, attributes } };
@@ -236,7 +236,7 @@ describe('what has happened to a command', () => {
     expect(await last()).toMatchObject({ code: 'unenrolled', message: 'Cancelled: unenrolled.' });
   });
 
-  it('names its batch and the spread, and the command of the retry', async () => {
+  it('shows its batch, the spread, and the command of the retry', async () => {
     const worker = batchWorkerOf(test.app);
     const devices = { data: [{ type: 'devices', id: one.id }] };
     const { body } = await test.api.post('/command_batches', {
@@ -272,7 +272,7 @@ describe('what has happened to a command', () => {
   });
 });
 
-describe('why a command waits', () => {
+describe('the reason why a command waits', () => {
   it('is first that the device has left or has no push token', async () => {
     await test.set(one.id, { sealed_push: null });
     expect(await last()).toMatchObject({
@@ -325,7 +325,7 @@ describe('why a command waits', () => {
     });
   });
 
-  it('names a push that has not gone out, then a device that has not polled', async () => {
+  it('names a push that was not sent, then a device that has not polled', async () => {
     expect((await last()).code).toBe('waiting_for_push');
     await test.set(one.id, PUSHED);
     expect(await last()).toMatchObject({
@@ -334,7 +334,7 @@ describe('why a command waits', () => {
     });
   });
 
-  it('names a device that fetched it and has not answered, or said NotNow', async () => {
+  it('names a device that fetched it and has not answered, or answered NotNow', async () => {
     const uuid = await fetchCommand();
     expect(await last()).toMatchObject({
       code: 'waiting_unanswered',

@@ -67,7 +67,7 @@ describe('the doctor', () => {
     expect(brief(after)).toEqual(['ok schema', 'ok jobs']);
   });
 
-  it('waits for no check longer than its limit', async () => {
+  it('does not wait for a check longer than its limit', async () => {
     const hanging: Check = {
       name: 'hanging',
       needs: 'nothing',
@@ -81,7 +81,7 @@ describe('the doctor', () => {
     );
   });
 
-  it('carries out what needs a database only where there is one', async () => {
+  it('skips the checks that need a database when there is none', async () => {
     const reading: Check = {
       name: 'reading',
       needs: 'schema',

@@ -17,7 +17,7 @@ function api(args: string[], env: Record<string, string> = { PUBLIC_URL: server.
 }
 
 describe('muster api, beside a running server', () => {
-  it('looks with the token of the data directory', async () => {
+  it('reads with the token of the data directory', async () => {
     const { code, output } = await api(['GET', '/devices?page[size]=5']);
     expect(code).toBe(0);
     expect(JSON.parse(output)).toMatchObject({ data: [], meta: { count: 0, total: 0 } });

@@ -74,7 +74,7 @@ const inOrder = (serials: string[]) => serials.toSorted((one, other) => (one < o
 /** In the order in which Apple lists them. */
 const listed = (): string[] => apple.portal.server().devices.map(({ serial }) => serial);
 
-/** From the n-th page on nobody stores one until the lock is given back. */
+/** From the n-th page on nobody stores one until the lock is released. */
 async function holdPages(
   number: number,
 ): Promise<{ isWaitedFor(): Promise<void>; end(): Promise<void> }> {

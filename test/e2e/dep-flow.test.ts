@@ -1,23 +1,23 @@
 import { ADMIN_TOKEN } from '../helpers/app.js';
 import { eventually } from './admin-client.js';
-import { enrolledDevices, type LabWorld, openLabWorld, runSimulation } from './lab-world.js';
+import { enrolledDevices, type LabFixture, openLabFixture, runSimulation } from './lab-fixture.js';
 
 const SERVER = 'Head Office';
 
-let world: LabWorld;
+let fixture: LabFixture;
 /** What stands for Apple's website. */
 let portal: string;
 
 beforeAll(async () => {
-  world = await openLabWorld();
-  const lab = await fetch(`${world.app.url}/lab`);
+  fixture = await openLabFixture();
+  const lab = await fetch(`${fixture.app.url}/lab`);
   portal = ((await lab.json()) as { dep: { portal: string } }).dep.portal;
 });
-afterAll(() => world.stop());
+afterAll(() => fixture.stop());
 
 function send(path: string, init: RequestInit = {}): Promise<Response> {
   const headers = { Authorization: `Bearer ${ADMIN_TOKEN}` };
-  return fetch(`${world.app.url}${path}`, { headers, ...init });
+  return fetch(`${fixture.app.url}${path}`, { headers, ...init });
 }
 
 /** As somebody does it with a browser and Apple's website. */
@@ -43,7 +43,7 @@ async function addDevices(family: string, count: number): Promise<string[]> {
 }
 
 async function attributesAt(path: string) {
-  return (await world.api.get(path).expect(200)).body.data.attributes;
+  return (await fixture.api.get(path).expect(200)).body.data.attributes;
 }
 
 async function atPortal(serials: string[]): Promise<Record<string, string>[]> {
@@ -55,7 +55,7 @@ async function createProfile(accountId: number): Promise<number> {
   const attributes = { profile_name: 'Office', await_device_configured: true };
   const dep_account = { data: { type: 'dep_accounts', id: accountId } };
   const data = { type: 'dep_profiles', attributes, relationships: { dep_account } };
-  const { body } = await world.api.post('/dep/profiles', { data }).expect(201);
+  const { body } = await fixture.api.post('/dep/profiles', { data }).expect(201);
   return Number(body.data.id);
 }
 
@@ -88,7 +88,7 @@ it('goes from a certificate for the portal to a device enrolled with the profile
   const link = { data: { type: 'dep_profiles', id: profileId } };
   const relationships = { default_mac_profile: link };
   const data = { type: 'dep_accounts', id: account.id, relationships };
-  await world.api.patch(path, { data }).expect(200);
+  await fixture.api.patch(path, { data }).expect(200);
   const assigned = await eventually(
     () => attributesAt(`${path}/funnel`),
     ({ assigned_or_beyond, assignment_due }) => assigned_or_beyond > 0 && assignment_due === 0,
@@ -99,17 +99,17 @@ it('goes from a certificate for the portal to a device enrolled with the profile
   expect(atApple.map((device) => [device.profile_uuid, device.profile_status])).toEqual(
     macs.map(() => [uuid.replaceAll('-', '').toUpperCase(), 'assigned']),
   );
-  const given = await world.app.db.knex('dep_devices').where({ profile_uuid: uuid });
+  const given = await fixture.app.db.knex('dep_devices').where({ profile_uuid: uuid });
   expect(new Set(given.map(({ device_family }) => device_family))).toEqual(new Set(['Mac']));
   expect(assigned.assigned_or_beyond).toBe(given.length);
 
   const options = { enroll: 'ade', platform: 'macOS' } as const;
-  const { code, output } = await runSimulation(world, options);
+  const { code, output } = await runSimulation(fixture, options);
   expect(output).toContain('Devices:  1 of 1 enrolled');
   expect(code).toBe(0);
   // The answer to DeviceConfigured is handled soon after the simulation has ended.
   const [device, ...others] = await eventually(
-    async () => (await enrolledDevices(world)).filter(({ udid }) => udid !== null),
+    async () => (await enrolledDevices(fixture)).filter(({ udid }) => udid !== null),
     ([first]) => first?.awaiting_configuration === false,
   );
   expect(others).toEqual([]);
@@ -118,7 +118,7 @@ it('goes from a certificate for the portal to a device enrolled with the profile
     is_dep: true,
     awaiting_configuration: false,
   });
-  const stages = await world.api.get(`/dep/devices?filter[stage]=enrolled`).expect(200);
+  const stages = await fixture.api.get(`/dep/devices?filter[stage]=enrolled`).expect(200);
   expect(
     stages.body.data.map(({ attributes }: { attributes: object }) => attributes),
   ).toMatchObject([{ serial_number: device?.serial_number, last_error: null }]);

@@ -4,7 +4,7 @@ import type { Behavior } from '../../src/lab/devices/behavior.js';
 import type { ShownFinding } from '../diagnosis/diagnosis-helpers.js';
 import { commandDocument } from '../helpers/app.js';
 import { eventually } from './admin-client.js';
-import { type LabWorld, openLabWorld, runSimulation } from './lab-world.js';
+import { type LabFixture, openLabFixture, runSimulation } from './lab-fixture.js';
 
 const LIMITS = {
   SILENT_AFTER: '8s',
@@ -13,7 +13,7 @@ const LIMITS = {
   SETUP_TIMEOUT: '1s',
 };
 
-let world: LabWorld;
+let fixture: LabFixture;
 let control: string;
 let id: number;
 const stopping = new AbortController();
@@ -26,25 +26,25 @@ async function come<T>(look: () => T | Promise<T>): Promise<NonNullable<T>> {
 }
 
 beforeAll(async () => {
-  world = await openLabWorld(LIMITS);
+  fixture = await openLabFixture(LIMITS);
   const written: string[] = [];
   const out = { write: (text: string) => written.push(text) };
   const usual = { enroll: 'profile', devices: 1, notNow: 0, pollInterval: 1 } as const;
   const options: SimulateOptions = {
     ...usual,
-    ...{ url: world.url, concurrency: 4, push: true, forever: true, control: 0, seed: 'tour' },
+    ...{ url: fixture.url, concurrency: 4, push: true, forever: true, control: 0, seed: 'tour' },
   };
   simulation = simulate(options, { out, signal: stopping.signal });
   control = await come(() => /control: (\S+)/.exec(written.join(''))?.[1]);
   const row = await come(() =>
-    world.app.db.knex('devices').where({ is_enrolled: true }).first('id'),
+    fixture.app.db.knex('devices').where({ is_enrolled: true }).first('id'),
   );
   id = row.id;
 });
 afterAll(async () => {
   stopping.abort();
   await simulation;
-  await world.stop();
+  await fixture.stop();
 });
 
 /** What a person would do with the device in their hand. */
@@ -55,19 +55,19 @@ async function behave(behavior: Behavior): Promise<void> {
 
 const queue = async (requestType: string, parameters?: object) => {
   const document = commandDocument(id, requestType, parameters ? { parameters } : {});
-  expect((await world.api.post('/commands', document)).status).toBe(201);
+  expect((await fixture.api.post('/commands', document)).status).toBe(201);
 };
 const ask = () => queue('DeviceInformation', { Queries: ['UDID'] });
-const push = () => world.api.post(`/devices/${id}/push`);
+const push = () => fixture.api.post(`/devices/${id}/push`);
 
 async function findings(device = id): Promise<ShownFinding[]> {
-  return (await world.api.get(`/devices/${device}/diagnosis`)).body.data.attributes.findings;
+  return (await fixture.api.get(`/devices/${device}/diagnosis`)).body.data.attributes.findings;
 }
 
 /** Resolves with the finding once the diagnosis has it and the summary counts it. */
 async function found(code: string, device = id): Promise<ShownFinding> {
   await come(async () => {
-    const { body } = await world.api.get('/health_summary');
+    const { body } = await fixture.api.get('/health_summary');
     return body.data.attributes.findings.some((one: ShownFinding) => one.code === code);
   });
   return await come(async () => (await findings(device)).find((one) => one.code === code));
@@ -77,7 +77,7 @@ async function found(code: string, device = id): Promise<ShownFinding> {
 async function gone(code: string, device = id): Promise<void> {
   await come(async () => (await findings(device)).every((one) => one.code !== code));
   await come(async () => {
-    const { body } = await world.api.get('/health_summary');
+    const { body } = await fixture.api.get('/health_summary');
     return body.data.attributes.findings.every((one: ShownFinding) => one.code !== code);
   });
 }
@@ -85,7 +85,7 @@ async function gone(code: string, device = id): Promise<void> {
 async function act({ action }: ShownFinding): Promise<number> {
   if (action === null) throw new Error('the finding has no action');
   const path = action.path.replace('/api/v1', '');
-  const send = action.method === 'PATCH' ? world.api.patch : world.api.post;
+  const send = action.method === 'PATCH' ? fixture.api.patch : fixture.api.post;
   return (await send(path, action.body ?? {})).status;
 }
 
@@ -167,17 +167,17 @@ describe('each diagnosis that the lab can bring about, cured by its own advice',
 
   it('unenrolled, enrollment_incomplete, enrollment_replaced: enroll the device again', async () => {
     const again = { seed: 'again', platform: 'iOS' } as const;
-    await runSimulation(world, { ...again, break: 'half-enrolled' });
-    const [device] = await world.app.db.knex('devices').whereNot({ id }).pluck('id');
+    await runSimulation(fixture, { ...again, break: 'half-enrolled' });
+    const [device] = await fixture.app.db.knex('devices').whereNot({ id }).pluck('id');
     expect((await found('enrollment_incomplete', device)).severity).toBe('stuck');
-    expect((await runSimulation(world, again)).code).toBe(0);
+    expect((await runSimulation(fixture, again)).code).toBe(0);
     await gone('enrollment_incomplete', device);
-    expect((await runSimulation(world, again)).code).toBe(0);
+    expect((await runSimulation(fixture, again)).code).toBe(0);
     expect((await found('enrollment_replaced', device)).advice).toContain('do nothing');
     await behave('removed');
     const finding = await found('unenrolled');
     expect([finding.severity, finding.action]).toEqual(['info', null]);
-    expect((await runSimulation(world, { seed: 'tour' })).code).toBe(0);
+    expect((await runSimulation(fixture, { seed: 'tour' })).code).toBe(0);
     await gone('unenrolled');
   });
 });

@@ -6,31 +6,31 @@ import { eventually } from './admin-client.js';
 import {
   enrolledDevices,
   isInventoried,
-  type LabWorld,
-  openLabWorld,
+  type LabFixture,
+  openLabFixture,
   runSimulation,
   type Simulated,
   seedFor,
-} from './lab-world.js';
+} from './lab-fixture.js';
 
 const ACCOUNT = 'ada@example.com';
 const PASSWORD = 'correct horse battery';
 
-let world: LabWorld;
+let fixture: LabFixture;
 let passwordFile: string;
 
 beforeAll(async () => {
-  world = await openLabWorld();
+  fixture = await openLabFixture();
   passwordFile = join(temporaryDirectory(), 'password');
   writeFileSync(passwordFile, `${PASSWORD}\n`);
 });
 afterAll(async () => {
-  await world.stop();
+  await fixture.stop();
   removeTemporaryDirectories();
 });
 beforeEach(async () => {
   for (const table of ['devices', 'enrollment_users', 'dep_profiles', 'dep_accounts']) {
-    await world.app.db.knex(table).delete();
+    await fixture.app.db.knex(table).delete();
   }
 });
 
@@ -48,23 +48,23 @@ function labelOf(device: Record<string, unknown> | undefined): number | undefine
 
 /** The only record there is, enrolled and inventoried, with the label of its ServerURL. */
 async function onlyDevice() {
-  const [device, ...others] = await enrolledDevices(world);
+  const [device, ...others] = await enrolledDevices(fixture);
   expect(others).toEqual([]);
   expect(device?.enrollment_state).toBe('enrolled');
   expect(device?.cell).toEqual(labelOf(device) ?? expect.any(Number));
-  expect(await isInventoried(world, Number(device?.id))).toBe(true);
+  expect(await isInventoried(fixture, Number(device?.id))).toBe(true);
   return device;
 }
 
 async function addUser(enrollment_mode: 'byod' | 'adde'): Promise<void> {
   const attributes = { account: ACCOUNT, password: PASSWORD, enrollment_mode };
   const document = { data: { type: 'enrollment_users', attributes } };
-  await world.api.post('/enrollment_users', document).expect(201);
+  await fixture.api.post('/enrollment_users', document).expect(201);
 }
 
 describe('a device ends enrolled and inventoried', () => {
   it('by a profile that somebody opens', async () => {
-    expectEnrolled(await runSimulation(world, { enroll: 'profile' }));
+    expectEnrolled(await runSimulation(fixture, { enroll: 'profile' }));
     expect(await onlyDevice()).toMatchObject({ enrollment_method: 'profile' });
   });
 
@@ -74,12 +74,12 @@ describe('a device ends enrolled and inventoried', () => {
   ] as const)(
     'with a certificate that the server has named, on an iPhone: %s',
     async (enroll, nameBy) => {
-      expectEnrolled(await runSimulation(world, { enroll, platform: 'iOS' }));
+      expectEnrolled(await runSimulation(fixture, { enroll, platform: 'iOS' }));
       const device = await onlyDevice();
-      const issued = world.app.db.knex('certificates').where({ purpose: 'mdm.device' });
+      const issued = fixture.app.db.knex('certificates').where({ purpose: 'mdm.device' });
       const { subject, x509_cn } = await issued.orderBy('id', 'desc').first();
       expect(subject).toEqual(nameBy(device?.udid));
-      const installed = world.app.db
+      const installed = fixture.app.db
         .knex('installed_certificates')
         .where({ device_id: device?.id });
       expect(await installed.where({ is_identity: true }).pluck('x509_cn')).toContain(x509_cn);
@@ -88,35 +88,35 @@ describe('a device ends enrolled and inventoried', () => {
 
   it('by a link, with the tags of the link, as often as the link says', async () => {
     const tag = { data: { type: 'tags', attributes: { name: 'invited' } } };
-    const { body: tagged } = await world.api.post('/tags', tag).expect(201);
+    const { body: tagged } = await fixture.api.post('/tags', tag).expect(201);
     const attributes = { name: 'for Ada', max_uses: 1 };
     const relationships = { tags: { data: [{ type: 'tags', id: tagged.data.id }] } };
     const link = { data: { type: 'enrollment_links', attributes, relationships } };
-    const { body } = await world.api.post('/enrollment_links', link).expect(201);
+    const { body } = await fixture.api.post('/enrollment_links', link).expect(201);
     const token = new URL(body.data.attributes.url).searchParams.get('token') ?? '';
-    expectEnrolled(await runSimulation(world, { enroll: 'profile', token }));
+    expectEnrolled(await runSimulation(fixture, { enroll: 'profile', token }));
     const device = await onlyDevice();
-    const tags = await world.api.get(`/devices/${device?.id}/relationships/tags`).expect(200);
+    const tags = await fixture.api.get(`/devices/${device?.id}/relationships/tags`).expect(200);
     expect(tags.body.data).toEqual([{ type: 'tags', id: tagged.data.id }]);
 
-    const { code, output } = await runSimulation(world, { enroll: 'ota', token });
+    const { code, output } = await runSimulation(fixture, { enroll: 'ota', token });
     expect(output).toContain('answered 403: this link was used as often as it may be');
     expect(code).toBe(1);
     await onlyDevice();
   });
 
   it('over the air', async () => {
-    expectEnrolled(await runSimulation(world, { enroll: 'ota' }));
+    expectEnrolled(await runSimulation(fixture, { enroll: 'ota' }));
     expect(await onlyDevice()).toMatchObject({ enrollment_method: 'ota' });
   });
 
   it('by Automated Device Enrollment, in the record that waited for its serial number', async () => {
-    const [{ id }] = await world.app.db
+    const [{ id }] = await fixture.app.db
       .knex('devices')
       .insert({ serial_number: 'F2LADE000001', is_dep: true, enrollment_state: 'dep' })
       .returning('id');
     const options = { enroll: 'ade', platform: 'iOS', awaitConfiguration: true } as const;
-    expectEnrolled(await runSimulation(world, options));
+    expectEnrolled(await runSimulation(fixture, options));
     expect(await onlyDevice()).toMatchObject({
       id,
       serial_number: 'F2LADE000001',
@@ -125,7 +125,7 @@ describe('a device ends enrolled and inventoried', () => {
       enrollment_method: 'automated',
       awaiting_configuration: false,
     });
-    const { body } = await world.api.get(`/devices/${id}/commands?sort=-id&page[size]=100`);
+    const { body } = await fixture.api.get(`/devices/${id}/commands?sort=-id&page[size]=100`);
     const types = body.data.map(
       ({ attributes }: { attributes: Record<string, string> }) =>
         `${attributes.request_type} ${attributes.status}`,
@@ -136,7 +136,7 @@ describe('a device ends enrolled and inventoried', () => {
   it('with the account of its owner, known by nothing but its enrollment', async () => {
     await addUser('byod');
     const options = { enroll: 'account', account: ACCOUNT, passwordFile } as const;
-    expectEnrolled(await runSimulation(world, options));
+    expectEnrolled(await runSimulation(fixture, options));
     const device = await onlyDevice();
     expect(device).toMatchObject({
       udid: null,
@@ -152,7 +152,7 @@ describe('a device ends enrolled and inventoried', () => {
   it('with the account of its user, as a device of the organization', async () => {
     await addUser('adde');
     const options = { enroll: 'account', account: ACCOUNT, passwordFile } as const;
-    expectEnrolled(await runSimulation(world, options));
+    expectEnrolled(await runSimulation(fixture, options));
     const device = await onlyDevice();
     expect(device).toMatchObject({
       enrollment_id: null,
@@ -169,14 +169,14 @@ describe('the simulator reports what the server answered', () => {
     writeFileSync(`${passwordFile}.wrong`, 'not the password');
     const options = { enroll: 'account', account: ACCOUNT } as const;
     const wrong = `${passwordFile}.wrong`;
-    const { code, output } = await runSimulation(world, { ...options, passwordFile: wrong });
+    const { code, output } = await runSimulation(fixture, { ...options, passwordFile: wrong });
     expect(output).toMatch(/\/enroll\/account\/login answered \d+: .*password/);
     expect(code).toBe(1);
-    expect(await enrolledDevices(world)).toEqual([]);
+    expect(await enrolledDevices(fixture)).toEqual([]);
   });
 
   it('to a device whose system is too old', async () => {
-    const { knex } = world.app.db;
+    const { knex } = fixture.app.db;
     const [account] = await knex('dep_accounts').insert({ consumer_key: 'CK' }).returning('id');
     const [profile] = await knex('dep_profiles')
       .insert({
@@ -194,7 +194,7 @@ describe('the simulator reports what the server answered', () => {
     });
     const seed = seedFor('iOS', ({ release }) => release.version.startsWith('18'));
     const options = { enroll: 'ade', platform: 'iOS', seed } as const;
-    const { code, output } = await runSimulation(world, options);
+    const { code, output } = await runSimulation(fixture, options);
     expect(output).toContain('answered 403: the device needs version 99.1 of its system first');
     expect(code).toBe(1);
   });
@@ -207,14 +207,14 @@ describe('a user', () => {
       const ending = new AbortController();
       const seed = seedFor(platform, ({ model }) => model.modelName !== 'iPhone');
       const run = runSimulation(
-        world,
+        fixture,
         // The iPad is a shared one.
         { enroll: 'ade', platform, user: true, push: true, forever: true, seed },
         ending.signal,
       );
       const user = await eventually(
         async () =>
-          (await world.app.db.knex('device_users').first()) as
+          (await fixture.app.db.knex('device_users').first()) as
             | { id: number; device_id: number }
             | undefined,
         (row) => row !== undefined,
@@ -225,9 +225,9 @@ describe('a user', () => {
         user: { data: { type: 'device_users', id: Number(user?.id) } },
       };
       const data = { type: 'commands', attributes: { request_type: 'ProfileList' }, relationships };
-      const { body } = await world.api.post('/commands', { data }).expect(201);
+      const { body } = await fixture.api.post('/commands', { data }).expect(201);
       const done = await eventually(
-        async () => (await world.api.get(`/commands/${body.data.id}`)).body.data.attributes,
+        async () => (await fixture.api.get(`/commands/${body.data.id}`)).body.data.attributes,
         ({ status }) => status === 'Acknowledged',
         20_000,
       );
@@ -235,7 +235,7 @@ describe('a user', () => {
       // The answer may come before the outcome of the push is written.
       const pushed = await eventually(
         async () =>
-          await world.app.db
+          await fixture.app.db
             .knex('device_users')
             .first<Record<string, unknown>>('push_state', 'last_push_result'),
         (row) => row?.last_push_result !== null,

@@ -60,8 +60,8 @@ function allCommands(): Promise<CommandRow[]> {
   return query<CommandRow>('select uuid::text, status, needs_handling from commands');
 }
 
-/** How many answers to commands the server has taken. */
-function reportsTaken(): number {
+/** The number of answers to commands that the server has stored. */
+function countStoredReports(): number {
   return proxy.exchanges.filter(({ kind, answer }) => FINAL.includes(kind) && answer === 200)
     .length;
 }
@@ -99,8 +99,8 @@ describe('kill -9 of the server in the middle of a simulation', () => {
 
   it('among commands: none accepted is lost, with PostgreSQL killed as well', async () => {
     const devices = await query<{ id: number }>('select id::int from devices order by id');
-    const before = reportsTaken();
-    const enough = seen(() => reportsTaken() >= before + DEVICES);
+    const before = countStoredReports();
+    const enough = seen(() => countStoredReports() >= before + DEVICES);
     const accepted: string[] = [];
     const queueAll = async () => {
       const api = new AdminClient(server.url, readAdminToken(dataDir));

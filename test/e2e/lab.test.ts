@@ -52,7 +52,7 @@ describe('muster lab', () => {
     expect(output).not.toContain('"level"');
   });
 
-  it('answers a command within seconds though nobody polls', async () => {
+  it('answers a command within seconds though no device polls', async () => {
     const { list } = await api.call('/devices?sort=id');
     for (const { id } of list) {
       const queued = await api.call(`/devices/test/${id}`, {});

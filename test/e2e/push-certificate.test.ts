@@ -3,11 +3,11 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { secretLabel } from '../../src/db/devices/device-repository.js';
 import { type ApnsStandIn, startApnsStandIn } from '../../src/lab/apns/apns-stand-in.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
-import { failureOf, pushCertWorld } from '../cli/push-cert/push-cert-world.js';
+import { failureOf, pushCertFixture } from '../cli/push-cert/push-cert-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { makeVendor, PushPortal, type Vendor } from '../pki/push-certificates/push-portal.js';
-import { eventually } from '../push/push-world.js';
+import { eventually } from '../push/push-fixture.js';
 import { certificatePem, keyPem } from '../resources/certificate-samples.js';
 
 const ACCOUNT = 'mdm@example.com';
@@ -20,7 +20,7 @@ let distrusted: PushPortal;
 let portal: PushPortal;
 let standIn: ApnsStandIn;
 let app: TestApp;
-let world: ReturnType<typeof pushCertWorld>;
+let fixture: ReturnType<typeof pushCertFixture>;
 
 beforeAll(async () => {
   vendor = await makeVendor();
@@ -31,7 +31,7 @@ beforeAll(async () => {
   writeFileSync(ca, standIn.caPem);
   app = await startApp({ env: { APNS_HOST: standIn.url, APNS_CA_FILE: ca } });
   const { db, box, config } = app;
-  world = pushCertWorld({ db, box, config });
+  fixture = pushCertFixture({ db, box, config });
 });
 afterAll(async () => {
   await app.stop();
@@ -102,14 +102,14 @@ describe('a push certificate, from nothing to a renewal', () => {
   });
 
   it('is renewed by the command line, and the running server pushes with the new one', async () => {
-    const out = world.file('renewal');
-    const requested = await world.request({ out });
+    const out = fixture.file('renewal');
+    const requested = await fixture.request({ out });
     expect(requested.error).toBeUndefined();
     expect(requested.text).toContain(`UID ${TOPIC}`);
     expect(requested.text).toContain(`Apple Account ${ACCOUNT}`);
     const pem = portal.submit(readFileSync(out), TOPIC);
-    writeFileSync(world.file('renewed.pem'), pem);
-    const imported = await world.import({ cert: [world.file('renewed.pem')] });
+    writeFileSync(fixture.file('renewed.pem'), pem);
+    const imported = await fixture.import({ cert: [fixture.file('renewed.pem')] });
     expect(imported.error).toBeUndefined();
     expect(imported.text).toContain(`Apple Account: ${ACCOUNT}`);
     expect(await loaded()).toBe(pem);
@@ -118,15 +118,15 @@ describe('a push certificate, from nothing to a renewal', () => {
   });
 
   it('is refused with another topic, by both ways, and says what would happen', async () => {
-    const out = world.file('other');
-    await world.request({ out });
+    const out = fixture.file('other');
+    await fixture.request({ out });
     const pem = portal.submit(readFileSync(out), OTHER_TOPIC);
-    writeFileSync(world.file('other.pem'), pem);
+    writeFileSync(fixture.file('other.pem'), pem);
     const text = new RegExp(
       `the topic of this push certificate is ${OTHER_TOPIC}, but the enrolled devices listen to ` +
         `another: 1 to ${TOPIC} \\(of the Apple account ${ACCOUNT}\\)\\. .* enroll anew`,
     );
-    const [code, message] = failureOf(await world.import({ cert: [world.file('other.pem')] }));
+    const [code, message] = failureOf(await fixture.import({ cert: [fixture.file('other.pem')] }));
     expect(code).toBe('push_topic_mismatch');
     expect(message).toMatch(text);
     const { status, body } = await adminApi(app).post('/push_certificates', {
@@ -138,9 +138,9 @@ describe('a push certificate, from nothing to a renewal', () => {
     expect(topics).not.toContain(OTHER_TOPIC);
   });
 
-  it('leaves no private key in what was said or written', () => {
+  it('leaves no private key in any output or file', () => {
     for (const name of ['renewal', 'renewed.pem', 'other']) {
-      expect(readFileSync(world.file(name), 'latin1')).not.toContain('PRIVATE KEY');
+      expect(readFileSync(fixture.file(name), 'latin1')).not.toContain('PRIVATE KEY');
     }
     expect(app.logText()).not.toContain('PRIVATE KEY');
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../helpers/process.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
-import { openLabWorld } from './lab-world.js';
+import { openLabFixture } from './lab-fixture.js';
 import { runWalkThrough, shellBlocks } from './walk-through-runner.js';
 
 /** Commands that other tests run: walk-through.test.ts, package.test.ts and lab.curl.test.ts. */
@@ -32,11 +32,11 @@ function isDiagram(block: string): boolean {
 
 describe("the README's tour", () => {
   it('works as it is written, from twenty devices to a cleared passcode, and leaves no file', async () => {
-    const world = await openLabWorld();
+    const fixture = await openLabFixture();
     try {
-      const { connectionString } = world.app.database;
+      const { connectionString } = fixture.app.database;
       const { stdout, calls, left } = await runWalkThrough(shellBlocks('README.md'), {
-        url: world.url,
+        url: fixture.url,
         connectionString,
         npm: true,
       });
@@ -48,7 +48,7 @@ describe("the README's tour", () => {
       expect(calls).toEqual(['GET 200', 'GET 200', 'GET 200', 'POST 201', 'GET 200']);
       expect(left).toEqual([]);
     } finally {
-      await world.stop();
+      await fixture.stop();
     }
   }, 120_000);
 });

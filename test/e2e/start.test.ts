@@ -47,11 +47,11 @@ function answers(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
-    const settle = (result: boolean) => () => {
+    const finish = (result: boolean) => () => {
       socket.destroy();
       resolve(result);
     };
-    socket.once('connect', settle(true)).once('error', settle(false));
+    socket.once('connect', finish(true)).once('error', finish(false));
   });
 }
 

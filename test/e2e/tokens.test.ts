@@ -56,7 +56,7 @@ describe('muster token, while the server runs', () => {
     expect(basic.status).toBe(200);
   });
 
-  it('gives a viewer reading alone', async () => {
+  it('lets a viewer only read', async () => {
     const viewer = new AdminClient(server.url, await createToken('looker', 'viewer'));
     expect((await viewer.call('/tags')).status).toBe(200);
     const tag = { data: { type: 'tags', attributes: { name: 'red' } } };

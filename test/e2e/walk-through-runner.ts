@@ -56,14 +56,19 @@ const WITHOUT_NPM = `npm() {
 }
 `;
 
-/** Types `script` as a reader would, in a directory that has `data/admin-token` and nothing else. */
+/**
+ * Types `script` as a reader would, in a directory with the token in `data/admin-token` and, for the lab of
+ * the quickstart, in `data/lab-tour/admin-token`.
+ */
 export async function runWalkThrough(
   script: string,
   { url, connectionString, npm = false }: WalkThroughServer,
 ): Promise<WalkThroughResult> {
   const cwd = temporaryDirectory();
-  mkdirSync(join(cwd, 'data'));
-  writeFileSync(join(cwd, 'data', 'admin-token'), ADMIN_TOKEN);
+  for (const dataDir of ['data', 'data/lab-tour']) {
+    mkdirSync(join(cwd, dataDir));
+    writeFileSync(join(cwd, dataDir, 'admin-token'), ADMIN_TOKEN);
+  }
   const env = {
     ...process.env,
     PUBLIC_URL: url,

@@ -2,7 +2,7 @@
  * A page of docs/ joins by one line in WALK_THROUGHS. Its `sh` blocks are then typed in order, in one
  * shell, against a fresh server that was started with LAB=on (`env` adds settings). Write them for a
  * reader in the project's directory whose server is at http://localhost:8080 and whose token is in
- * data/admin-token. Every command must succeed, and none may leave a file outside data/: write to
+ * data/admin-token (data/lab-tour/admin-token for the lab). Every command must succeed, and none may leave a file outside data/: write to
  * "$(mktemp -d)". What a reader should see goes into `shows`.
  *
  * A line with `npm run simulate` and `--forever` runs in the background, as in a second terminal, once
@@ -12,7 +12,7 @@
  * without `sh`: ```console or no language. A page with `sh` blocks that is not in the list fails.
  */
 import { temporaryDirectory } from '../helpers/temporary-directory.js';
-import { type LabWorld, openLabWorld } from './lab-world.js';
+import { type LabFixture, openLabFixture } from './lab-fixture.js';
 import { runWalkThrough, shellBlocks, type WalkThroughResult } from './walk-through-runner.js';
 
 interface WalkThrough {
@@ -24,7 +24,7 @@ interface WalkThrough {
   /** Commands that a reader does not type: they compare what the others have left. */
   checks?: string;
   /** Expectations of this page's own. */
-  verify?: (result: WalkThroughResult, world: LabWorld) => Promise<void>;
+  verify?: (result: WalkThroughResult, fixture: LabFixture) => Promise<void>;
 }
 
 const SAME_FILE = 'cmp "$FILES/original.mobileconfig" "$FILES/example.mobileconfig"\n';
@@ -123,7 +123,7 @@ export const WALK_THROUGHS: WalkThrough[] = [
 ];
 
 /** Every request of the page was made, in all the ways that it shows, and all was deleted again. */
-async function verifyApi({ calls }: WalkThroughResult, { app }: LabWorld): Promise<void> {
+async function verifyApi({ calls }: WalkThroughResult, { app }: LabFixture): Promise<void> {
   const script = shellBlocks('docs/api.md');
   expect(calls.length).toBe((script.match(/\b(curl|new) /g)?.length ?? 0) - 1);
   expect(new Set(calls)).toEqual(
@@ -172,16 +172,16 @@ export function describeWalkThroughs(name: string, walkThroughs: readonly WalkTh
       '$page works as it is written and leaves no file',
       async (walkThrough) => {
         const { page, env = {}, shows = [], checks = '', verify } = walkThrough;
-        const world = await openLabWorld(env);
+        const fixture = await openLabFixture(env);
         try {
-          const { connectionString } = world.app.database;
-          const server = { url: world.url, connectionString };
+          const { connectionString } = fixture.app.database;
+          const server = { url: fixture.url, connectionString };
           const result = await runWalkThrough(shellBlocks(page) + checks, server);
           for (const text of shows) expect(result.stdout).toContain(text);
           expect(result.left).toEqual([]);
-          await verify?.(result, world);
+          await verify?.(result, fixture);
         } finally {
-          await world.stop();
+          await fixture.stop();
         }
       },
       180_000,

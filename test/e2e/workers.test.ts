@@ -116,7 +116,7 @@ describe('a server with WORKERS=2', () => {
     expect(new Set(found.slice(found.indexOf(429)))).toEqual(new Set([429]));
   });
 
-  it('pushes to devices of the lab, and gives them what one of the workers has queued', async () => {
+  it('pushes to devices of the lab, and sends them what one of the workers has queued', async () => {
     const fleet = run(['simulate', '--devices', '4', '--push', '--forever', '--url', server.url]);
     await fleet.waitFor(/4 of 4 enrolled|enrolled 4\/4/);
     const created = await api.call('/command_batches', {
@@ -167,7 +167,7 @@ describe('a server with WORKERS=2', () => {
     });
   });
 
-  it('ends its workers when it is killed, and goes on where it was', async () => {
+  it('ends its workers when it is killed, and continues after a restart', async () => {
     const former = [...workers().values()];
     server.kill('SIGKILL');
     expect(await server.ended).toBe('SIGKILL');

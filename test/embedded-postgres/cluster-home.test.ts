@@ -53,7 +53,7 @@ describe('the place of a cluster', () => {
     expect(place(closedDirectory())).not.toBe(place(closedDirectory()));
   });
 
-  it('is refused when it was elsewhere and is missing', () => {
+  it('is refused when it was elsewhere before and is missing now', () => {
     const dataDir = closedDirectory();
     const home = place(dataDir);
     rmSync(home, { recursive: true });

@@ -62,7 +62,7 @@ describe('the embedded database of a process', () => {
     expect(clusterProcesses()).toEqual([]);
   });
 
-  it('ends when the process forgets to stop it', async () => {
+  it('ends although the process did not stop it', async () => {
     const child = start('serve', 'end');
     expect(await child.ended).toBe(0);
     expect(await gone()).toBe(true);
@@ -130,7 +130,7 @@ describe('a second process on the same directory', () => {
     expect(await query(connection, 'select 1 as n')).toEqual([{ n: 1 }]);
   });
 
-  it('starts the server for a moment when none runs', async () => {
+  it('starts PostgreSQL for its own duration when none runs', async () => {
     const child = start('use', 'stop');
     expect(await child.ended).toBe(0);
     expect(clusterProcesses()).toEqual([]);

@@ -3,7 +3,7 @@ import request from 'supertest';
 import { adminApi, PUBLIC_URL, startApp, type TestApp } from '../helpers/app.js';
 import { temporaryTls } from '../helpers/tls.js';
 import { dumpRows } from '../mdm/rows.js';
-import { addUser } from './account/world.js';
+import { addUser } from './account/fixture.js';
 import { makeLink } from './links.js';
 
 let open: TestApp;
@@ -77,7 +77,7 @@ describe('the page for enrollment', () => {
       { expires_at: '2020-01-01T00:00:00Z' },
       'This link has expired',
     ],
-  ])('%s says why not, as a page', async (_case, app, given, reason) => {
+  ])('%s shows the reason, as a page', async (_case, app, given, reason) => {
     const query = typeof given === 'string' ? given : await linkQuery(app(), given);
     const { status, headers, text } = await get(app(), `/enroll/${query}`);
     expect(status).toBe(403);
@@ -116,7 +116,7 @@ describe('the page for enrollment', () => {
     expect(headingsOf(text)).not.toContain(BY_ACCOUNT);
   });
 
-  it('offers the way by account where a device would be sent here to sign in', async () => {
+  it('offers enrollment by account when devices discover this server for sign-in', async () => {
     const { url } = await makeLink(byLink);
     const discovered = () => get(byLink, '/.well-known/com.apple.remotemanagement');
     const headings = async () => headingsOf((await get(byLink, url.slice(PUBLIC_URL.length))).text);
@@ -131,7 +131,7 @@ describe('the page for enrollment', () => {
     ]);
   });
 
-  it('begins with the trust profile where devices do not know the certificate', async () => {
+  it('begins with the trust profile when devices do not trust the certificate', async () => {
     const app = await startApp({ env: await temporaryTls(), isSweeping: false });
     try {
       const { text } = await get(app, '/enroll/');

@@ -63,7 +63,7 @@ describe('ENROLLMENT=link', () => {
     expect(apps.link.logText()).not.toContain(token);
   });
 
-  it('refuses a link of which all uses were made, until it is given more', async () => {
+  it('refuses a link whose uses are used up, until it has more', async () => {
     const { id, token } = await makeLink(apps.link, { max_uses: 2 });
     await apps.link.db.knex('enrollment_links').where({ id }).update({ uses: 2 });
     expect(await answerOf(apps.link, token)).toEqual([
@@ -75,7 +75,7 @@ describe('ENROLLMENT=link', () => {
     expect((await profileOf(apps.link, token)).status).toBe(200);
   });
 
-  it('refuses a link that was deleted, and a token that is given twice', async () => {
+  it('refuses a link that was deleted, and a token that is sent twice', async () => {
     const { id, token } = await makeLink(apps.link);
     const twice = await fetch(`${apps.link.url}/enroll/profile?token=${token}&token=${token}`);
     expect(twice.status).toBe(403);
@@ -126,14 +126,14 @@ describe('a use of a link', () => {
 });
 
 describe('ENROLLMENT=open', () => {
-  it('needs no link, but knows whose link somebody comes with', async () => {
+  it('requires no link, but records the link of a request that has one', async () => {
     const { id, token } = await makeLink(apps.open);
     const without = await challengeIn(apps.open, await profileOf(apps.open));
     const through = await challengeIn(apps.open, await profileOf(apps.open, token));
     expect([without.linkId, through.linkId]).toEqual([undefined, id]);
   });
 
-  it('refuses a link that is good for nothing', async () => {
+  it('refuses an invalid link', async () => {
     const { token } = await makeLink(apps.open, { is_disabled: true });
     expect(await answerOf(apps.open, token)).toEqual([
       403,
@@ -142,7 +142,7 @@ describe('ENROLLMENT=open', () => {
     expect(await answerOf(apps.open, 'unknown')).toEqual([403, NEEDED]);
   });
 
-  it('is warned of at /api/v1/credentials, where links are named', async () => {
+  it('is warned about at /api/v1/credentials, which mentions links', async () => {
     const { body } = await adminApi(apps.open).get('/credentials').expect(200);
     const warnings = body.data.attributes.warnings as { code: string; detail: string }[];
     expect(warnings.filter(({ code }) => code === 'enrollment_open')).toEqual([
@@ -163,7 +163,7 @@ describe('ENROLLMENT=open', () => {
 });
 
 describe('ENROLLMENT=closed', () => {
-  it('refuses everyone, also with a link', async () => {
+  it('refuses everyone, even with a link', async () => {
     const { token } = await makeLink(apps.closed);
     const refusal = [403, 'enrollment is closed on this server\n'];
     expect(await answerOf(apps.closed)).toEqual(refusal);

@@ -12,7 +12,7 @@ import {
   otaChallenge,
   post,
   profileIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const FIXTURES = join(__dirname, '..', 'fixtures', 'enroll');
 const HOUR_MS = 3_600_000;
@@ -36,7 +36,7 @@ afterEach(async () => {
 const ask = (facts: Fields = {}) =>
   post(app, '/enroll/profile', signedBy(device, attributes(facts)));
 
-describe('a device that signs what it is', () => {
+describe('a device that signs its attributes', () => {
   it('gets its enrollment profile in one step, bound to it for an hour', async () => {
     const answer = await ask();
     expect(answer.headers.get('content-type')).toBe('application/x-apple-aspen-config');
@@ -66,7 +66,7 @@ describe('a device that signs what it is', () => {
     expect(Math.abs(expiresAt.getTime() - row.expires_at.getTime())).toBeLessThan(1_000);
   });
 
-  it('says no more than Apple requires', async () => {
+  it('needs no more attributes than Apple requires', async () => {
     const answer = await post(
       app,
       '/enroll/profile',
@@ -78,7 +78,7 @@ describe('a device that signs what it is', () => {
     ]);
   });
 
-  it('is refused the answer to a challenge, which another server may have passed on', async () => {
+  it('is refused with the answer to a challenge, which another server may have relayed', async () => {
     for (const CHALLENGE of ['of another server', await otaChallenge(app)]) {
       const { status, body } = await ask({ CHALLENGE });
       const text = 'the device signed the answer to a challenge of a Profile Service\n';
@@ -87,7 +87,7 @@ describe('a device that signs what it is', () => {
     expect(await app.db.knex('enrollment_requests').select()).toEqual([]);
   });
 
-  it('enrolls as itself, and as nobody else', async () => {
+  it('enrolls under its own identity, and under no other', async () => {
     const { certificate, privateKey, publicKey } = await identityFrom(app, await ask());
     const as = (ids: Fields) => {
       return new TestDevice(app.url, { privateKey, publicKey }, certificate, ids);

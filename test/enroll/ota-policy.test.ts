@@ -14,7 +14,7 @@ import {
   otaChallenge,
   post,
   profileIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const CLOSED = 'enrollment is closed on this server\n';
 const NEEDS_LINK = 'enrollment needs a valid link from an administrator\n';
@@ -43,8 +43,8 @@ const textOf = ({ status, body }: Answer) => [status, body.toString()];
 const knownSerial = ({ app }: DepTestServer) =>
   app.db.knex('devices').insert({ serial_number: 'C02PROGRAM1', is_dep: true });
 
-describe('a server that is closed', () => {
-  it('lets nobody in, known or not, whatever was given before', async () => {
+describe('a server with ENROLLMENT=closed', () => {
+  it('refuses every device, known or not, whatever it got before', async () => {
     const open = await start('open');
     const CHALLENGE = await otaChallenge(open.app);
     const begun = await authenticate(open.app, open.device, { CHALLENGE });
@@ -65,7 +65,7 @@ describe('a server that is closed', () => {
   });
 });
 
-describe('a server that wants a link', () => {
+describe('a server with ENROLLMENT=link', () => {
   let dep: DepTestServer;
   let app: TestApp;
 
@@ -86,14 +86,14 @@ describe('a server that wants a link', () => {
     }
   });
 
-  it('accepts a device known from DEP without one, but not with a bad one', async () => {
+  it('accepts a device known from DEP without a link, but not with an invalid one', async () => {
     await knownSerial(dep);
     expect((await oneStep(dep)).status).toBe(200);
     expect(textOf(await oneStep(dep, '?token=guessed'))).toEqual([403, NEEDS_LINK]);
     expect((await oneStep(dep, '', { SERIAL: 'C02ANOTHER1' })).status).toBe(403);
   });
 
-  it('lets a link of one use through both phases, counted once by SCEP', async () => {
+  it('accepts a link of one use in both phases, counted once by SCEP', async () => {
     const link = await makeLink(app, { max_uses: 1 });
     const [CHALLENGE, late] = [
       await otaChallenge(app, `?token=${link.token}`),
@@ -126,7 +126,7 @@ describe('a server that wants a link', () => {
     expect((await askForCertificate(app, second)).status).toBe('failure');
   });
 
-  it('refuses, in each phase, a link that was disabled, has expired or is gone', async () => {
+  it('refuses, in each phase, a link that was disabled, has expired or was deleted', async () => {
     const link = await makeLink(app);
     const CHALLENGE = await otaChallenge(app, `?token=${link.token}`);
     const other = await otaChallenge(app, `?token=${link.token}`);
@@ -150,7 +150,7 @@ describe('a server that wants a link', () => {
     expect(await phases()).toEqual(twice(NEEDS_LINK));
   });
 
-  it('requires one of devices that began while it was open, unless they are known from DEP', async () => {
+  it('requires a link of devices that began with ENROLLMENT=open, unless they are known from DEP', async () => {
     const link = await makeLink(app);
     const open = await start('open', app.database);
     const CHALLENGE = await otaChallenge(open.app);

@@ -12,7 +12,7 @@ import type { TestApp } from '../helpers/app.js';
 import { deviceKeys, issueIdentity } from '../helpers/device.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { dumpRows } from '../mdm/rows.js';
-import { attributes, get, identityFrom, otaChallenge, post } from './ota-world.js';
+import { attributes, get, identityFrom, otaChallenge, post } from './ota-fixture.js';
 
 const BOTH = ['/enroll/ota_authenticate', '/enroll/profile'];
 const NOT_APPLE = 'the signature is not that of an Apple device\n';
@@ -53,7 +53,7 @@ const lastReason = () => {
 describe.each(BOTH)('POST %s refuses', (path) => {
   const content = async () => attributes({ CHALLENGE: await otaChallenge(app) });
 
-  it('what an unknown CA certified, and logs the issuer', async () => {
+  it('a certificate of an unknown CA, and logs the issuer', async () => {
     const der = signedBy(await outsider(), await content());
     expect(await refused(path, der)).toEqual([403, NOT_APPLE]);
     expect(lastReason()).toMatch(/; issuer of the signer: CN=Impostor$/);
@@ -120,7 +120,7 @@ describe.each(BOTH)('POST %s refuses', (path) => {
     expect(status).toBe(400);
   });
 
-  it('more than a device would say, signed or not', async () => {
+  it('more than a device would send, signed or not', async () => {
     const [status] = await refused(path, signedBy(device, Buffer.alloc(20_000, 0x20)));
     expect(status).toBe(413);
     const [another] = await refused(path, Buffer.alloc(70_000, 0x30));
@@ -171,7 +171,7 @@ describe('the challenge over the air is refused', () => {
     expect(await refused(exchange, withChallenge(make()))).toEqual([403, NO_CHALLENGE]);
   });
 
-  it('by SCEP, which takes none but its own', async () => {
+  it('by SCEP, which accepts only its own', async () => {
     const challenge = await otaChallenge(app);
     const challenges = new EnrollmentChallenges({ box: app.box });
     expect(() => challenges.readChallenge(challenge)).toThrow('the enrollment challenge');

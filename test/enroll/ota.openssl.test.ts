@@ -6,7 +6,7 @@ import { MACHINE, UDID } from '../dep/asking-device.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { TestDevice } from '../helpers/device.js';
 import { certificatePem } from '../mdm/certified-device.js';
-import { attributes, identityFrom, otaChallenge, post, profileIn } from './ota-world.js';
+import { attributes, identityFrom, otaChallenge, post, profileIn } from './ota-fixture.js';
 
 /** A CA in the manner of Apple's, an intermediate below it, and a device that it has certified. */
 function makeDevice(openssl: OpenSsl): void {
@@ -107,7 +107,7 @@ describe('enrollment over the air of what OpenSSL has signed', () => {
     ['DER', []],
     ['BER of indefinite length', ['-stream']],
     ['BER, over SHA-1 and without attributes', ['-stream', '-md', 'sha1', '-noattr']],
-  ])('takes %s in both phases, and enrolls the device', async (name, options) => {
+  ])('accepts %s in both phases, and enrolls the device', async (name, options) => {
     const SERIAL = `C02${name.length}EXAMPLE`;
     const facts = { ...MACHINE, SERIAL, UDID: `${UDID}-${name.length}` };
     const first = attributes({ ...facts, CHALLENGE: await otaChallenge(app) });
@@ -130,7 +130,7 @@ describe('enrollment over the air of what OpenSSL has signed', () => {
     ]);
   });
 
-  it('takes one step as well, and no signature without its intermediate', async () => {
+  it('accepts one step as well, and no signature without its intermediate', async () => {
     const whole = sign(attributes(), 'device', '-certfile', 'ca.pem');
     expect(profileIn(await post(app, '/enroll/profile', whole)).PayloadType).toBe('Configuration');
     const bare = sign(attributes(), 'device');
@@ -139,7 +139,7 @@ describe('enrollment over the air of what OpenSSL has signed', () => {
     expect((await post(app, '/enroll/profile', certless)).status).toBe(400);
   });
 
-  it('takes no second signer and no content apart', async () => {
+  it('refuses a second signer and detached content', async () => {
     const twice = sign(attributes(), 'device', '-signer', 'ca.pem', '-inkey', 'ca.key');
     expect((await post(app, '/enroll/profile', twice)).status).toBe(400);
     openssl.write('content', attributes());

@@ -24,7 +24,7 @@ import {
   post,
   profileIn,
   scepIn,
-} from './ota-world.js';
+} from './ota-fixture.js';
 
 const HOUR_MS = 3_600_000;
 const UUID = /^[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}$/;
@@ -63,7 +63,7 @@ async function begun() {
 }
 
 describe('the Profile Service', () => {
-  it('asks a device for its attributes, and nothing is stored for it', async () => {
+  it('requests attributes of a device, and stores nothing for it', async () => {
     const before = await dumpRows(app.db);
     const answer = await get(app, '/enroll/ota');
     expect(Object.fromEntries(answer.headers)).toMatchObject({
@@ -111,7 +111,7 @@ describe('the Profile Service', () => {
     }
   });
 
-  it('is not there where nothing could bind the identities', async () => {
+  it('is refused when identities could not be bound', async () => {
     const url = 'https://scep.example.com';
     await app.db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP', url });
     const answer = await get(app, '/enroll/ota');
@@ -124,7 +124,7 @@ describe('the Profile Service', () => {
 });
 
 describe('the first phase', () => {
-  it('gives a device that Apple certified a profile with SCEP alone', async () => {
+  it('sends a device that Apple certified a profile with SCEP alone', async () => {
     const answer = await authenticate(app, device, { CHALLENGE: await otaChallenge(app) });
     const { PayloadContent, ...profile } = profileIn(answer);
     expect(answer.headers.get('content-type')).toBe('application/x-apple-aspen-config');
@@ -147,7 +147,7 @@ describe('the first phase', () => {
     });
   });
 
-  it('keeps what the device has proved, and binds the challenge to it for an hour', async () => {
+  it('stores what the device has proved, and binds the challenge to it for an hour', async () => {
     const CHALLENGE = await otaChallenge(app);
     const answer = await authenticate(app, device, { CHALLENGE });
     const [row, ...others] = await requests();
@@ -193,7 +193,7 @@ describe('the first phase', () => {
     ]);
   });
 
-  it('takes the challenge back as data, too', async () => {
+  it('accepts the challenge as data, too', async () => {
     const CHALLENGE = Buffer.from(await otaChallenge(app));
     const content = buildPlist({ ...MACHINE, CHALLENGE });
     const answer = await post(app, '/enroll/ota_authenticate', signedBy(device, content));
@@ -206,7 +206,7 @@ describe('the first phase', () => {
     expect([passedOn.status, lastRefusal()]).toEqual([403, undefined]);
   });
 
-  it('gives one request when the same device asks many times at once', async () => {
+  it('creates one request when the same device sends many at once', async () => {
     const CHALLENGE = await otaChallenge(app);
     const answers = await Promise.all(
       Array.from({ length: 8 }, () => authenticate(app, device, { CHALLENGE })),
@@ -239,7 +239,7 @@ describe('the first phase', () => {
 });
 
 describe('the second phase', () => {
-  it('gives the enrollment profile, bound to the same request, as often as asked', async () => {
+  it('sends the enrollment profile, bound to the same request, as often as requested', async () => {
     const { identity } = await begun();
     const [row] = await requests();
     const types = ['com.apple.security.root', 'com.apple.security.scep', 'com.apple.mdm'];
@@ -255,7 +255,7 @@ describe('the second phase', () => {
     expect(await requests()).toEqual([row]);
   });
 
-  it('ends in an enrolled device, and serves nobody afterwards', async () => {
+  it('ends with an enrolled device, and accepts no message afterwards', async () => {
     const { identity } = await begun();
     const enrollment = await authenticate(app, identity);
     const { certificate, privateKey, publicKey } = await identityFrom(app, enrollment);
@@ -306,7 +306,7 @@ describe('the second phase', () => {
     expect(lastRefusal()).toMatch(/^the request has expired/);
   });
 
-  it('goes on by one of the certificates that came of the first, none of which enrolls', async () => {
+  it('accepts the last certificate of several from the first phase, and none of them enrolls', async () => {
     const CHALLENGE = await otaChallenge(app);
     const answers = await Promise.all(
       Array.from({ length: 3 }, () => authenticate(app, device, { CHALLENGE })),
@@ -331,14 +331,14 @@ describe('the second phase', () => {
     expect(await app.db.knex('devices').select()).toEqual([]);
   });
 
-  it('refuses the certificate that the enrollment profile gave', async () => {
+  it('refuses the certificate that came with the enrollment profile', async () => {
     const { identity } = await begun();
     const enrolling = await identityFrom(app, await authenticate(app, identity));
     expect((await authenticate(app, enrolling)).status).toBe(403);
     expect((await authenticate(app, identity)).status).toBe(200);
   });
 
-  it('keeps the certificate of the exchange from enrolling by itself', async () => {
+  it('does not enroll a device by the certificate of the exchange itself', async () => {
     const { identity } = await begun();
     const { certificate, privateKey, publicKey } = identity;
     const eager = new TestDevice(app.url, { privateKey, publicKey }, certificate, { UDID });

@@ -63,7 +63,7 @@ async function insertPushCertificate(columns: Record<string, unknown>): Promise<
 }
 
 describe('the enrollment profile', () => {
-  it('is a configuration profile for download that nobody keeps', async () => {
+  it('is sent as a configuration profile for download that is not cached', async () => {
     const response = await fetch(`${app.url}/enroll/profile`);
     expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'application/x-apple-aspen-config',
@@ -93,7 +93,7 @@ describe('the enrollment profile', () => {
     expect(new Set([...uuids, profile.PayloadUUID]).size).toBe(4);
   });
 
-  it('carries the CA that issues the identities', async () => {
+  it('contains the CA that issues the identities', async () => {
     const ca = payloadOf(await fetchProfile(), 'com.apple.security.root');
     expect({ ...ca }).toMatchObject({
       PayloadIdentifier: 'dev.muster.ca',
@@ -102,7 +102,7 @@ describe('the enrollment profile', () => {
     });
   });
 
-  it('asks for signatures and a CheckOut, and names no other address than ours', async () => {
+  it('requires signatures and a CheckOut, and contains no address but that of the server', async () => {
     const profile = await fetchProfile();
     const mdm = payloadOf(profile, 'com.apple.mdm');
     expect({ ...mdm }).toEqual({
@@ -169,7 +169,7 @@ describe('the topic', () => {
     expect(await topicNow()).toBe(topic);
   });
 
-  it('is not that of one that cannot be used: without its key, not yet, no longer, revoked', async () => {
+  it('is not that of an unusable certificate: without its key, not yet valid, expired, revoked', async () => {
     await insertPushCertificate({ push_topic: topic });
     await insertPushCertificate({ push_topic: 'keyless', rsa_private_key_id: null });
     await insertPushCertificate({ push_topic: 'early', not_before: new Date(Date.now() + 60_000) });
@@ -183,7 +183,7 @@ describe('the topic', () => {
 });
 
 describe('the organization', () => {
-  it('is obeyed', async () => {
+  it('appears in the profile', async () => {
     await app.db.knex('organizations').insert({
       name: 'Ämter & Co',
       payload_prefix: 'com.example.mdm',
@@ -220,7 +220,7 @@ describe('the SCEP configuration', () => {
   const configure = (columns: Record<string, unknown>) =>
     app.db.knex('scep_configurations').insert(columns);
 
-  it('is obeyed', async () => {
+  it('appears in the profile', async () => {
     await configure({
       key_size: 4096,
       key_usage: 1,
@@ -244,12 +244,12 @@ describe('the SCEP configuration', () => {
     });
   });
 
-  it('of the internal CA names no fingerprint: that which is stored is another CA', async () => {
+  it('of the internal CA has no fingerprint: the stored one is of another CA', async () => {
     await configure({ ca_fingerprint: '0123456789abcdef0123456789abcdef' });
     expect(await scepOf()).not.toHaveProperty('CAFingerprint');
   });
 
-  it('of the internal CA always has a challenge of its own', async () => {
+  it('of the internal CA always has a generated challenge', async () => {
     await configure({
       challenge_enabled: false,
       sealed_challenge: app.box.seal(Buffer.from('fixed'), 'scep_configurations/challenge'),
@@ -259,7 +259,7 @@ describe('the SCEP configuration', () => {
     expect(one.Challenge).not.toBe(other.Challenge);
   });
 
-  it('of an external CA has the challenge that was set, or none', async () => {
+  it('of an external CA has the static challenge, or none', async () => {
     await configure({
       source_type: 'ExternalSCEP',
       url: 'https://scep.example.com',
@@ -270,7 +270,7 @@ describe('the SCEP configuration', () => {
     expect(await scepOf()).not.toHaveProperty('Challenge');
   });
 
-  it('of identities as PKCS#12, which are not offered, is 503', async () => {
+  it('for identities as PKCS#12, which are not supported, is answered 503', async () => {
     await configure({ source_type: 'InternalPKCS12' });
     const response = await fetch(`${app.url}/enroll/profile`);
     expect([response.status, await response.text()]).toEqual([503, '']);
@@ -282,7 +282,7 @@ describe('the policy', () => {
   it.each([
     ['closed', 'enrollment is closed on this server\n'],
     ['link', 'enrollment needs a valid link from an administrator\n'],
-  ])('%s lets nobody in without a link, and says why', async (ENROLLMENT, reason) => {
+  ])('%s refuses devices without a link, with the reason', async (ENROLLMENT, reason) => {
     const other = await startApp({ env: { ENROLLMENT } });
     for (const query of ['', '?token=guessed', '?signed=false']) {
       const response = await fetch(`${other.url}/enroll/profile${query}`);

@@ -12,7 +12,7 @@ import {
   profileIn,
   renewalsOf,
   runRenewals,
-} from './renewal-world.js';
+} from './renewal-fixture.js';
 
 let app: TestApp;
 
@@ -115,7 +115,7 @@ describe('the renewal of an identity', () => {
     expect(mdm).toMatchObject({ serverUrl, checkInUrl: serverUrl });
   });
 
-  it('keeps the identifiers that the device enrolled with, whatever is set since', async () => {
+  it('keeps the identifiers that the device enrolled with, whatever settings changed since', async () => {
     const device = await createDueDevice(app);
     const { id } = await rowOf(device);
     const identifier = { payload_identifier: 'com.example.old.enroll' };
@@ -145,7 +145,7 @@ describe('the renewal of an identity', () => {
     expect(String(offered?.command.Payload)).toMatch(/^signed <\?xml/);
   });
 
-  it('leaves the old identity good until the new one is used', async () => {
+  it('keeps the old identity valid until the new one is used', async () => {
     const { old, device, uuid } = await renewing();
     expectEmpty(await old.report(uuid));
     expectEmpty(await old.tokenUpdate());
@@ -210,7 +210,7 @@ describe('the renewal of an identity', () => {
     await expectRenewed(renewal);
   });
 
-  it('is over when the next run sees the new identity, and an audit line says so', async () => {
+  it('ends when the next run finds the new identity, with an audit line', async () => {
     const { device, uuid, lasting } = await renewing();
     await device.report(uuid);
     await app.db.knex('identity_renewals').update({ next_attempt_at: new Date() });
@@ -223,7 +223,7 @@ describe('the renewal of an identity', () => {
     expect(line).toMatchObject({ actor: 'system', outcome: 'success' });
   });
 
-  it('spends the challenge: another certificate for it is refused', async () => {
+  it('uses up the challenge: another certificate for it is refused', async () => {
     const old = await createDueDevice(app);
     await runRenewals(app);
     const offered = await fetchCommand(old, 'InstallProfile');
@@ -238,7 +238,7 @@ describe('the renewal of an identity', () => {
     expectEmpty(await device.idle());
   });
 
-  it('offers the profile no second time where the report of it was refused', async () => {
+  it('does not send the profile again when the report about it was refused', async () => {
     const { old, device, uuid } = await renewing();
     expectEmpty(await device.authenticate());
     expectPlainRefusal(await old.report(uuid));

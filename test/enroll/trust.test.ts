@@ -107,7 +107,7 @@ const own = ({ authority }: TestApp) => authority.certificate.der;
 const der = ({ certificate }: Identity) => certificate.der;
 
 describe('the trust profile', () => {
-  it('has our CA alone where this server speaks no TLS, and nothing is stored for it', async () => {
+  it('contains the CA of Muster alone without TLS, and stores nothing', async () => {
     const server = await start({ ENROLLMENT: 'closed' });
     const before = await dumpRows(server.db);
     const { headers } = await request(server.app).get(TRUST);
@@ -152,7 +152,7 @@ describe('the trust profile', () => {
     ]);
   });
 
-  it('has the root that servers leave out once an admin has stored it', async () => {
+  it('contains the root that servers leave out once an admin has stored it', async () => {
     const { root, middle, leaf } = await hierarchy();
     const server = await startWithTls(leaf, middle);
     expect(await anchors(server)).toEqual([own(server), der(leaf), der(middle)]);
@@ -161,7 +161,7 @@ describe('the trust profile', () => {
     expect(await anchors(server)).toEqual([own(server), der(leaf), der(middle), der(root)]);
   });
 
-  it('has the anchors that an admin has stored, of a proxy for example, once each', async () => {
+  it('contains the anchors that an admin has stored, for example of a proxy, once each', async () => {
     const { root, middle, leaf } = await hierarchy();
     const server = await startWithTls(leaf, middle, root);
     await store(server, root, 'dep.anchor');
@@ -183,7 +183,7 @@ describe('the trust profile', () => {
 });
 
 describe('the anchor certificates', () => {
-  it('are missing where a proxy speaks TLS whose anchor is not stored', async () => {
+  it('are missing when a proxy ends TLS and its anchor is not stored', async () => {
     expect(PUBLIC_URL).toMatch(/^https:/);
     expect(await anchors(plain)).toEqual([]);
     const anchor = await ecIdentity('P-256', asAuthority);
@@ -195,7 +195,7 @@ describe('the anchor certificates', () => {
     expect(await anchors(plain)).toEqual([]);
   });
 
-  it('are our CA where nothing speaks TLS', async () => {
+  it('are the CA of Muster without TLS', async () => {
     const server = await start({ PUBLIC_URL: 'http://localhost:8080' });
     expect(await anchors(server)).toEqual([own(server)]);
   });

@@ -39,7 +39,7 @@ describe('workers of several processes', () => {
       change(ids.slice(0, 15)),
       change(ids.slice(15)),
     ]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual(ids.filter((each) => (each + 9) % 3 === 0));
     expect(await countMarks()).toBe(0);
   });
@@ -48,7 +48,7 @@ describe('workers of several processes', () => {
     const a = await device({ os_version: '17' });
     const id = await test.create(isOld);
     await test.evaluate(id);
-    await test.settle();
+    await test.evaluateMarks();
     await setVersion(a, '18');
     const dying = knex().transaction(async (trx) => {
       await lockEvaluation(trx);
@@ -59,7 +59,7 @@ describe('workers of several processes', () => {
     });
     await expect(dying).rejects.toThrow();
     expect([await countMarks(), await test.members(id)]).toEqual([1, [a]]);
-    await test.settle();
+    await test.evaluateMarks();
     expect([await countMarks(), await test.members(id)]).toEqual([0, []]);
   });
 
@@ -108,7 +108,7 @@ describe('a rule that is saved', () => {
     await open('devices').where({ id: a }).update({ os_version: '17' });
     await open.commit();
     await evaluating;
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([a]);
   });
 
@@ -148,7 +148,7 @@ describe('a rule that is saved', () => {
       far,
       a,
     ]);
-    await test.settle();
+    await test.evaluateMarks();
     expect([await countMarks(), await test.members(id)]).toEqual([0, []]);
     expect(test.logText()).toContain(
       "smart group of the past: the rule can't be read, its members stay",
@@ -157,11 +157,11 @@ describe('a rule that is saved', () => {
   });
 });
 
-describe('a device that changes sides', () => {
+describe('a device that joins and leaves a group', () => {
   async function toggle(id: number, times: number) {
     for (let index = 0; index < times; index += 1) {
       await setVersion(id, index % 2 === 0 ? '18' : '17');
-      await test.settle();
+      await test.evaluateMarks();
     }
   }
 
@@ -169,7 +169,7 @@ describe('a device that changes sides', () => {
     const [a, b] = [await device({ os_version: '17' }), await device({ os_version: '17' })];
     const id = await test.create(isOld, 'old ones');
     await test.evaluate(id);
-    await test.settle();
+    await test.evaluateMarks();
     await toggle(a, 2);
     await toggle(b, 2);
     expect(await flaps()).toEqual([]);
@@ -182,7 +182,7 @@ describe('a device that changes sides', () => {
     expect(body.data).toMatchObject([{ type: 'devices', id: a }]);
     expect(test.logText()).toContain(`device ${a} flaps in smart group old ones`);
     await setVersion(a, '17');
-    await test.settle();
+    await test.evaluateMarks();
     const [later] = await flaps();
     expect(later.since).toEqual(flap.since);
     expect(later.until.getTime()).toBeGreaterThan(flap.until.getTime());
@@ -197,7 +197,7 @@ describe('a device that changes sides', () => {
     const a = await device({ os_version: '17' });
     const id = await test.create(isOld);
     await test.evaluate(id);
-    await test.settle();
+    await test.evaluateMarks();
     await toggle(a, 2);
     await knex().raw(
       `update device_group_changes set changed_at = changed_at - interval '61 minutes'`,

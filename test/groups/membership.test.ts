@@ -7,7 +7,7 @@ beforeAll(async () => {
 afterAll(() => test.app.stop());
 afterEach(async () => {
   const { knex } = test.app.db;
-  await test.settle();
+  await test.evaluateMarks();
   await knex('device_groups').delete();
   await knex('devices').delete();
   await knex('tags').delete();
@@ -97,25 +97,25 @@ describe('a change of a fact', () => {
     await test.evaluate(id);
     expect(await test.members(id)).toEqual([a, b]);
     await knex()('devices').where({ id: a }).update({ os_version: '18.0' });
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([b]);
     expect(await marks()).toEqual([]);
   });
 
-  it('to unknown leaves the device where it is, and says so', async () => {
+  it('to unknown leaves the device where it is, and is shown', async () => {
     const [a, b] = [await device({ os_version: '17' }), await device({ os_version: '18' })];
     const id = await test.create([{ not: { name: 'os_version', op: 'ge', val: '18' } }]);
     await test.evaluate(id);
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[a], []]);
     await knex()('devices').whereIn('id', [a, b]).update({ os_version: null });
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[a], [a, b]]);
     await knex()('devices').where({ id: a }).update({ os_version: '18' });
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[], [b]]);
   });
 
-  it('is known where the rule tests for null or by is', async () => {
+  it('to null has a known result when the rule tests for null or uses is', async () => {
     const [none, no] = [await device({}), await device({ is_supervised: false })];
     const yes = await device({ is_supervised: true });
     const groups = [
@@ -135,20 +135,20 @@ describe('a change of a fact', () => {
     expect(yes).toBeGreaterThan(no);
   });
 
-  it('of a new device concerns every rule', async () => {
+  it('of a new device is evaluated for every rule', async () => {
     const id = await test.create([{ name: 'model', op: 'eq', val: 'a' }]);
     const a = await device({ model: 'a' });
     expect(await marks()).toEqual([{ device_id: a, facts: ['*'] }]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([a]);
   });
 
-  it('of a device that is gone does no harm', async () => {
+  it('of a deleted device is ignored', async () => {
     const id = await test.create([{ name: 'model', op: 'eq', val: 'a' }]);
     const a = await device({ model: 'a' });
     await knex()('devices').where({ id: a }).delete();
     const b = await device({ model: 'a' });
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([b]);
   });
 });
@@ -168,25 +168,25 @@ describe('a rule over tags', () => {
       { device_id: a, facts: ['tags'] },
       { device_id: b, facts: ['tags'] },
     ]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([a, b]);
     await knex()('device_tags').where({ device_id: a }).delete();
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([b]);
     await knex()('tags').where({ id: tag }).update({ name: 'other' });
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([]);
     await knex()('tags').where({ id: tag }).update({ name: 'kiosk' });
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([b]);
     await knex()('tags').where({ id: tag }).delete();
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([]);
   });
 });
 
 describe('a rule over groups', () => {
-  it('follows custom attributes, of which none is unknown', async () => {
+  it('follows custom attributes, which are never unknown', async () => {
     const [here, elsewhere, none] = [await device(), await device(), await device()];
     const inRoom = (value: string) => ({
       name: 'custom_attributes',
@@ -213,14 +213,14 @@ describe('a rule over groups', () => {
     ]);
     const own = knex()('custom_attributes').where({ device_id: here });
     await own.clone().update({ value: '2' });
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[], []]);
     await knex()('custom_attributes').insert({ device_id: none, name: 'room', value: '1' });
     await own.clone().update({ device_id: here, value: '1' });
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([here, none]);
     await own.clone().delete();
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(id), await test.unknowns(id)]).toEqual([[none], []]);
     expect(await test.members(others)).toEqual([here, elsewhere]);
   });
@@ -241,14 +241,14 @@ describe('a rule over groups', () => {
     ]);
     const rest = await test.create([{ not: { name: 'device_groups__id', op: 'eq', val: both } }]);
     for (const id of [rest, both, smart]) await test.evaluate(id);
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(both), await test.members(rest)]).toEqual([[a], [b]]);
     await knex()('device_group_devices').insert({ device_group_id: byHand, device_id: b });
     await knex()('devices').where({ id: a }).update({ model: 'z' });
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(both), await test.members(rest)]).toEqual([[b], [a]]);
     await knex()('device_groups').where({ id: byHand }).delete();
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(both), await test.members(rest)]).toEqual([[], [a, b]]);
   });
 });
@@ -273,7 +273,7 @@ describe('a rule over installed applications', () => {
       { device_id: recent, facts: ['installed_applications'] },
       { device_id: recent, facts: ['installed_applications'] },
     ]);
-    await test.settle();
+    await test.evaluateMarks();
     expect(await test.members(id)).toEqual([recent]);
   });
 
@@ -307,7 +307,7 @@ describe('a rule over installed applications', () => {
       [never],
     ]);
     await knex()('devices').where({ id: never }).update({ applications_listed: true });
-    await test.settle();
+    await test.evaluateMarks();
     expect([await test.members(absent), await test.unknowns(absent)]).toEqual([
       [never, empty, other],
       [],

@@ -114,7 +114,7 @@ describe('members of a smart group', () => {
           },
         }),
     ],
-  ])('are not written by %s', async (_how, send, isNoChange = false) => {
+  ])('cannot be written by %s', async (_how, send, isNoChange = false) => {
     const before = await app.db.knex('device_group_devices').orderBy('device_group_id');
     const { status, body } = await send();
     if (isNoChange) {
@@ -126,7 +126,7 @@ describe('members of a smart group', () => {
     expect(await app.db.knex('device_group_devices').orderBy('device_group_id')).toEqual(before);
   });
 
-  it('stay when the groups of a device are sent back with another static one', async () => {
+  it('are kept when the groups of a device are sent back with another static one', async () => {
     const relationships = { device_groups: { data: groups(group, byHand) } };
     const { status } = await api.patch(`/devices/${device}`, {
       data: { type: 'devices', relationships },
@@ -144,12 +144,15 @@ describe('members of a smart group', () => {
     expect([changed.status, changed.body.errors[0].code]).toEqual([409, 'conflict']);
   });
 
-  it.each(['unknown_devices', 'flapping_devices'])('has %s that no client makes', async (name) => {
-    const { status } = await api.post(`/device_groups/${group}/${name}`, newDevice());
-    expect(status).toBe(405);
-    const linked = await api.post(`/device_groups/${group}/relationships/${name}`, {
-      data: devices(device),
-    });
-    expect(linked.status).toBe(405);
-  });
+  it.each(['unknown_devices', 'flapping_devices'])(
+    'have %s that no client creates',
+    async (name) => {
+      const { status } = await api.post(`/device_groups/${group}/${name}`, newDevice());
+      expect(status).toBe(405);
+      const linked = await api.post(`/device_groups/${group}/relationships/${name}`, {
+        data: devices(device),
+      });
+      expect(linked.status).toBe(405);
+    },
+  );
 });

@@ -64,7 +64,7 @@ describe('random rules over random facts', () => {
           .update({ ...later.facts, applications_listed });
         await change(ids[row] ?? 0, later);
       }
-      await test.settle();
+      await test.evaluateMarks();
       const after = pairs.map(([, later]) => all.map((rule) => rule.decide(later)));
       const then = after.map((row, index) =>
         row.map((truth, at) => next(first[index]?.[at] ?? false, truth)),

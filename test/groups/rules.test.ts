@@ -39,7 +39,7 @@ const inGroup = (id: number) => ({
 });
 
 describe('the rule of a smart group', () => {
-  it('is refused with every fault of it', async () => {
+  it('is refused with every fault', async () => {
     const rule = [
       { name: 'os_versoin', op: 'lt', val: '18' },
       { name: 'platform', op: 'eq', val: 'Windows' },
@@ -112,7 +112,7 @@ describe('the rule of a smart group', () => {
       { name: 'custom_attributes__updated_at', op: 'gt', val: '2026-01-01' },
       /can compare name, value of custom_attributes/,
     ],
-  ])('may not name %s', async (_what, node, message) => {
+  ])('may not refer to %s', async (_what, node, message) => {
     const [status, faults] = await faultsOf([node]);
     expect([status, faults]).toEqual([422, [expect.stringMatching(message)]]);
   });
@@ -166,7 +166,7 @@ describe('the rule of a smart group', () => {
     ]);
   });
 
-  it('must not lead to itself, by ids or by names', async () => {
+  it('must not refer to its own group, by ids or by names', async () => {
     const a = await create('A', [{ name: 'model', op: 'eq', val: 'x' }]);
     const b = await create('B', [inGroup(a)]);
     const c = await create('C', [{ not: { name: 'device_groups__name', op: 'eq', val: 'B' } }]);
@@ -192,7 +192,7 @@ describe('the rule of a smart group', () => {
     expect([renamed.status, renamed.body.errors[0].code]).toEqual([422, 'validation_failed']);
   });
 
-  it('keeps the groups that it looks into from being deleted', async () => {
+  it('protects the groups that it refers to from deletion', async () => {
     const inner = await create('looked into', [{ name: 'model', op: 'eq', val: 'x' }]);
     const { body } = await api.post('/device_groups', document('by hand, too', null, 'static'));
     const outer = await create('looks', [inGroup(inner), { not: inGroup(body.data.id) }]);
@@ -211,7 +211,7 @@ describe('the rule of a smart group', () => {
     expect((await api.delete('/device_groups/987654')).status).toBe(404);
   });
 
-  it('does not come with another kind: a group keeps the one that it has', async () => {
+  it('stays with its group, whose kind cannot be changed', async () => {
     const id = await create('of one kind', [{ name: 'model', op: 'eq', val: 'x' }]);
     const changed = { type: 'device_groups', attributes: { kind: 'static' } };
     const { status, body } = await api.patch(`/device_groups/${id}`, { data: changed });
@@ -224,7 +224,7 @@ describe('the rule of a smart group', () => {
     ]);
   });
 
-  it('may look through five others', async () => {
+  it('may refer to five levels of other groups', async () => {
     let last = await create('level 0', [{ name: 'model', op: 'eq', val: 'x' }]);
     for (let level = 1; level <= 5; level += 1)
       last = await create(`level ${level}`, [inGroup(last)]);

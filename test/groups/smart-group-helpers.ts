@@ -18,7 +18,7 @@ export interface SmartGroupTest {
   /** Runs the job of a saved rule. */
   evaluate(id: number): Promise<void>;
   /** Evaluates all marks. */
-  settle(): Promise<void>;
+  evaluateMarks(): Promise<void>;
   /** Runs a scheduled task. */
   run(task: 'groups.times' | 'groups.flaps'): Promise<void>;
   members(id: number): Promise<number[]>;
@@ -60,7 +60,7 @@ export async function startSmartGroups(): Promise<SmartGroupTest> {
       const { rule_number: number } = await db.knex('device_groups').where({ id }).first();
       await createEvaluateTask({ db, logger, rules }).run({ id, number }, CONTEXT);
     },
-    settle: () => main.evaluateAll(),
+    evaluateMarks: () => main.evaluateAll(),
     async run(name) {
       const task = createGroupTasks({ db, logger }).find((one) => one.name === name);
       await task?.run(undefined, CONTEXT);

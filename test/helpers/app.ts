@@ -38,7 +38,7 @@ export interface TestApp {
   logLines: LogLine[];
   logText(): string;
   /** Resolves once no stored report waits for its handler. */
-  settled(): Promise<void>;
+  waitForReports(): Promise<void>;
   /** Stops the server and the background work; the database stays. */
   halt(): Promise<void>;
   /** Halts and drops the database. */
@@ -100,7 +100,7 @@ export async function startApp(options: TestAppOptions = {}): Promise<TestApp> {
     logLines,
     logText,
     halt,
-    settled: () => settled(db),
+    waitForReports: () => waitForReports(db),
     stop: async () => {
       await halt();
       await database.drop();
@@ -127,7 +127,7 @@ async function haltServer(server: Server, container: Container): Promise<void> {
   await container.stop();
 }
 
-async function settled(db: Database): Promise<void> {
+async function waitForReports(db: Database): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt += 1) {
     const waiting = await db.knex('commands').where({ needs_handling: true }).first('id');
     if (waiting === undefined) return;

@@ -106,7 +106,7 @@ function observe(child: ChildProcess): Watched {
   });
   const waitFor = (pattern: RegExp, ms = WAIT_TIMEOUT_MS) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
-      const settle = (done: () => void) => {
+      const finish = (done: () => void) => {
         clearTimeout(timer);
         heard.delete(look);
         done();
@@ -114,10 +114,10 @@ function observe(child: ChildProcess): Watched {
       const fail = (why: string) => reject(new Error(`${why} ${pattern} in:\n${text}`));
       const look = () => {
         const match = pattern.exec(text);
-        if (match !== null) settle(() => resolve(match));
-        else if (over) settle(() => fail('ended without'));
+        if (match !== null) finish(() => resolve(match));
+        else if (over) finish(() => fail('ended without'));
       };
-      const timer = setTimeout(() => settle(() => fail(`after ${ms} ms no`)), ms);
+      const timer = setTimeout(() => finish(() => fail(`after ${ms} ms no`)), ms);
       heard.add(look);
       look();
     });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 /** All connections that requests use are taken, as when many devices come at once. */
-async function takeConnections() {
+async function occupyConnections() {
   const { pool, knex } = app.db;
   const clients: pg.PoolClient[] = [];
   while (clients.length < pool.options.max) clients.push(await pool.connect());
@@ -114,7 +114,7 @@ describe('GET /readyz', () => {
   });
 
   it('does not wait behind the requests of devices and admins', async () => {
-    const release = await takeConnections();
+    const release = await occupyConnections();
     const waiting = app.db.pool.query('select 1');
     const reply = await fetch(`${app.url}/readyz`);
     expect(reply.status).toBe(200);

@@ -110,7 +110,7 @@ describe('the ssl certificate that HTTPS is served with', () => {
     ['revoked', (id: number) => adminApi(app).post(`/certificates/${id}/revoke`, {})],
     ['parted from its key', (id: number) => change(app, id, WITHOUT_KEY)],
     ['given another purpose', (id: number) => change(app, id, OTHERWISE)],
-  ])('is not %s while it is the last', async (_what, attempt) => {
+  ])('is not %s while it is the last one', async (_what, attempt) => {
     const before = await stored();
     const { status, body } = await attempt(first.id);
     expect([status, body.errors[0].code]).toEqual([409, 'in_use']);

@@ -133,8 +133,10 @@ describe('two servers with a stored certificate', () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const before = await ask(one, '/healthz', { agent });
     await upload(one, ec);
-    const isTaken = async (app: TestApp) => (await ask(app, '/healthz')).kind === 'ec';
-    const waits = await Promise.all([one, other].map((app) => untilSo(() => isTaken(app))));
+    const usesNewCertificate = async (app: TestApp) => (await ask(app, '/healthz')).kind === 'ec';
+    const waits = await Promise.all(
+      [one, other].map((app) => untilSo(() => usesNewCertificate(app))),
+    );
     expect(Math.max(...waits)).toBeLessThan(2_000);
     const after = await ask(one, '/healthz', { agent });
     expect(after.socket).toBe(before.socket);
@@ -142,7 +144,7 @@ describe('two servers with a stored certificate', () => {
     agent.destroy();
   });
 
-  it('sign profiles by it, chain included', async () => {
+  it('sign profiles with it, chain included', async () => {
     openssl.write('profile.der', (await ask(other, '/enroll/profile')).body);
     for (const command of ['cms', 'smime']) {
       const content = openssl.run(

@@ -108,7 +108,7 @@ describe('a runner that is stopped', () => {
     expect(lines.filter(({ level }) => level >= WARN)).toEqual([]);
   });
 
-  it('leaves the jobs that it has not begun to others', async () => {
+  it('leaves the jobs that it has not started to other processes', async () => {
     const { task, runs } = recordingTask('test.long', (_payload, { signal }) => {
       return new Promise((_resolve, reject) => {
         signal.addEventListener('abort', () => reject(new Error('asked to stop')));
@@ -141,7 +141,7 @@ describe('a runner that is stopped', () => {
     await until(() => second.runs.length === 1);
   });
 
-  it('claims its pool no longer, and can be stopped twice', async () => {
+  it('releases its pool, and can be stopped twice', async () => {
     const pools: (string | null)[] = [];
     const heartbeat = { claimPool: (pool: string | null) => pools.push(pool) };
     const runner = await startRunner({ db, tasks: [recordingTask('x').task], heartbeat });

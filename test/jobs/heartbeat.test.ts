@@ -119,7 +119,7 @@ describe('the row of a process', () => {
     expect(await processes()).toEqual([]);
   });
 
-  it('says whether all processes of the last minute can send shared payloads', async () => {
+  it('shows whether all processes of the last minute can send shared payloads', async () => {
     const beats: boolean[] = [];
     const heart = await startHeartbeat({
       onBeat: ({ allReadSharedPayloads }) => beats.push(allReadSharedPayloads),
@@ -148,7 +148,7 @@ describe('the row of a process', () => {
     await until(async () => (await processes())[0].worker_pool === null);
   });
 
-  it('shows why it cannot push, at once when hurried, until that is over', async () => {
+  it('shows why the process cannot push, until it can push again', async () => {
     const since = new Date('2026-01-02T03:04:05.678Z');
     let failure: PushFailure | null = null;
     const heart = await startHeartbeat({ intervalMs: 60_000, pushFailure: () => failure });
@@ -163,7 +163,7 @@ describe('the row of a process', () => {
     expect((await processes())[0].push_trouble_since).toBeNull();
   });
 
-  it('is written again when it was removed', async () => {
+  it('is written again after it was removed', async () => {
     const heart = await startHeartbeat();
     heart.claimPool('pool-1');
     await db.knex('server_processes').delete();
@@ -196,7 +196,7 @@ describe('the row of a process', () => {
 });
 
 describe('a process that is killed in the middle of a job', () => {
-  it('loses the job to another one when it falls silent, and not before', async () => {
+  it('loses the job to another process once it is silent, and not before', async () => {
     const { task, runs } = recordingTask('test.hang');
     const { logger, lines } = capturingLogger();
     const child = await startWorker();
@@ -236,7 +236,7 @@ describe('the jobs of a process that is silent', () => {
     await lock('pool-x', ago);
   }
 
-  it('stay its own until it has been silent for long enough', async () => {
+  it('stay locked by it until it has been silent for the limit', async () => {
     await leaveJob('1 second');
     await startHeartbeat({ silentMs: 60_000 });
     expect(await jobRows(db)).toMatchObject([{ status: 'running', worker: 'pool-x' }]);
@@ -245,7 +245,7 @@ describe('the jobs of a process that is silent', () => {
     expect(await jobRows(db)).toMatchObject([{ status: 'retrying', attempts: 1, worker: null }]);
   });
 
-  it('are dead after their last attempt, with that as their error', async () => {
+  it('are dead after their last attempt, with the silent process as their error', async () => {
     await leaveJob('1 second', { maxAttempts: 1 });
     await startHeartbeat();
     const last_error = 'The process that ran the last attempt ended in the middle of it';
@@ -307,7 +307,7 @@ describe('a process that was only frozen', () => {
 });
 
 describe('a worker process', () => {
-  it('outlives the loss of all its connections again and again, and does every job', async () => {
+  it('survives repeated loss of all its connections, and runs every job', async () => {
     const child = await startWorker(30_000);
     const done = async () => Number((await db.knex('runs').countDistinct('job_id as n'))[0]?.n);
     const some = Array(60).fill({});
@@ -332,7 +332,7 @@ describe('a worker process', () => {
 });
 
 describe('jobs locked by workers that no process claims', () => {
-  it('are freed when they have been locked for long enough', async () => {
+  it('are unlocked after the time limit', async () => {
     const { logger, lines } = capturingLogger();
     await add('test.any');
     await lock('pool-lost', '2 seconds');
@@ -343,7 +343,7 @@ describe('jobs locked by workers that no process claims', () => {
     ]);
   });
 
-  it('stay locked before that, and for as long as a process claims them', async () => {
+  it('stay locked before the time limit, and while a process claims them', async () => {
     const heart = await startHeartbeat();
     heart.claimPool('pool-live');
     await until(async () => (await processes())[0].worker_pool === 'pool-live');
@@ -382,7 +382,7 @@ describe('several processes', () => {
     expect(lines).toMatchObject([{ level: WARN, silentHost: 'gone', jobs: 0 }]);
   });
 
-  it('log a silent one once, though they notice it at the same time', async () => {
+  it('log a silent process once, though they notice it at the same time', async () => {
     const { logger, lines } = capturingLogger();
     const row = { id: 'x', role: 'all', hostname: 'gone', pid: 7, version: '0' };
     const seen_at = db.knex.raw("now() - interval '1 minute'");

@@ -86,7 +86,7 @@ describe('a job', () => {
     ]);
   });
 
-  it('is queued also when a worker starts the one with its key while it waits for that row', async () => {
+  it('is queued even when a worker starts the job with its key at the same time', async () => {
     await add({ n: 1 }, { key: 'same' });
     const worker = await db.knex.transaction();
     await worker.raw(

@@ -209,8 +209,8 @@ describe('a job', () => {
 
 describe('two runners on one database', () => {
   it('share a thousand jobs: none is lost, none runs twice', async () => {
-    const first = recordingTask('test.share', takesAMoment);
-    const second = recordingTask('test.share', takesAMoment);
+    const first = recordingTask('test.share', workBriefly);
+    const second = recordingTask('test.share', workBriefly);
     const payloads = Array.from({ length: 1_000 }, (_, n) => ({ n }));
     const other = connectDatabase({ connectionString: test.connectionString });
     await startRunner({ db, tasks: [first.task] });
@@ -260,8 +260,8 @@ describe('the loss of the database', () => {
     ]);
   });
 
-  it('in the middle of the work loses no job, and new ones run at once', async () => {
-    const { task, runs } = recordingTask('test.work', takesAMoment);
+  it('during the work loses no job, and new jobs run at once', async () => {
+    const { task, runs } = recordingTask('test.work', workBriefly);
     const own = connectDatabase({
       connectionString: test.connectionString,
       applicationName: 'own',
@@ -339,6 +339,6 @@ async function lastExecution(): Promise<Date | null> {
   return rows[0]?.last_execution ?? null;
 }
 
-function takesAMoment(): Promise<void> {
+function workBriefly(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 1));
 }

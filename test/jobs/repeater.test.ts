@@ -35,7 +35,7 @@ describe('work that is repeated', () => {
     ]);
   });
 
-  it('does not log each failure when it fails now and then', async () => {
+  it('does not log every failure when it fails now and then', async () => {
     expect(await linesOf([false, true, false, true, false])).toEqual([
       [WARN, 'it fails'],
       [INFO, 'it works again'],

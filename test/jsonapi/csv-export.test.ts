@@ -159,14 +159,14 @@ describe('a collection as CSV', () => {
   });
 
   it.each(['application/vnd.api+json, text/csv;q=0.5', '*/*', 'application/json', 'text/csv;q=0'])(
-    'is not what Accept: %s is answered with',
+    'is not sent for Accept: %s',
     async (Accept) => {
       const { headers } = await csv('/devices', { Accept });
       expect(headers.get('content-type')).toContain('application/vnd.api+json');
     },
   );
 
-  it('is for collections alone', async () => {
+  it('is available for collections only', async () => {
     const [device] = await app.db.knex('devices').where({ serial_number: 'CSV1' });
     const { status, headers } = await csv(`/devices/${device.id}`);
     expect([status, headers.get('content-type')]).toEqual([200, 'application/vnd.api+json']);

@@ -24,7 +24,7 @@ import { startApp } from '../helpers/app.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { capturingLogger } from '../http/log-lines.js';
-import { eventually } from '../push/push-world.js';
+import { eventually } from '../push/push-fixture.js';
 
 const config = { publicUrl: 'http://localhost:8080', dataDir: '' };
 const box = new SecretBox(Buffer.alloc(32, 7));

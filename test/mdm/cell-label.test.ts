@@ -42,7 +42,7 @@ describe('the cell label of a device', () => {
   });
 
   it.each(['/mdm?c=64', '/mdm?c=x', '/mdm?c=1', '/mdm?d=07'])(
-    'is none at %s, and the device is answered all the same',
+    'is null at %s, and the device is answered all the same',
     async (path) => expect(await rowOf(await enrollAt(path))).toMatchObject({ cell: null }),
   );
 
@@ -61,7 +61,7 @@ describe('the cell label of a device', () => {
     expect(await rowOf(unlabelled)).toMatchObject({ cell: null, enrollment_number: 3 });
   });
 
-  it('is ignored by all that is not about enrolling: any label is served alike', async () => {
+  it('is ignored by all messages but those of the enrollment: any label is served alike', async () => {
     const device = await enrollAt('/mdm?c=03');
     for (const path of ['/mdm?c=03', '/mdm?c=04', '/mdm', '/mdm?c=99']) {
       const reply = await device.send(

@@ -2,7 +2,7 @@ import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal } from './conversation.js';
 import { recordsOf } from './records.js';
-import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-world.js';
+import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-fixture.js';
 import { dumpRows } from './rows.js';
 
 let open: TestApp;

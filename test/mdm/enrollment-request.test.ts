@@ -9,7 +9,7 @@ import {
   newSerial,
   newUdid,
   signedRequest,
-} from './request-world.js';
+} from './request-fixture.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;

@@ -5,7 +5,7 @@ import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { expectEmpty } from './conversation.js';
 import { recordsOf } from './records.js';
-import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-world.js';
+import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-fixture.js';
 
 let app: TestApp;
 
@@ -32,7 +32,7 @@ async function proven(udid: string, serial: string, overrides = {}): Promise<Tes
   return await certifiedFor(app, { requestId }, { UDID: udid });
 }
 
-/** Proven and enrolled, with both tokens given to the server. */
+/** Proven and enrolled, with both tokens stored on the server. */
 async function owned() {
   const serial = newSerial();
   const device = await proven(newUdid(), serial);
@@ -53,7 +53,7 @@ async function currentOf(deviceId: number, kind: SecretKind): Promise<string | u
   return sealed && app.box.open(sealed, `devices/${deviceId}/${kind}`).toString();
 }
 
-/** Those that the API says are the current ones, by the enrollment that gave them. */
+/** Those that the API says are the current ones, by the enrollment that sent them. */
 async function shownAsCurrent(id: number): Promise<[string, number][]> {
   const { body } = await adminApi(app).get(`/devices/${id}/secrets?sort=id`);
   return body.data

@@ -18,7 +18,7 @@ async function deviceRow() {
   return app.db.knex('devices').where({ udid: device.udid }).first();
 }
 
-/** Enrollment and value of each row; '' is the mark of one that was taken away. */
+/** Enrollment and value of each row; '' marks one that was removed. */
 async function escrow(kind: string): Promise<[number, string][]> {
   const { id } = await deviceRow();
   const rows = await app.db.knex('device_secrets').where({ device_id: id, kind }).orderBy('id');
@@ -45,7 +45,7 @@ async function enrollAnew(): Promise<void> {
   device = await device.with(issueIdentity(app.authority, await deviceKeys())).enroll();
 }
 
-/** As if a device CA had vouched that the former enrollment was of the same device. */
+/** As if a certificate of the device CA had proved that the former enrollment was of the same device. */
 async function prove(): Promise<void> {
   const { id } = await deviceRow();
   const proven = { proven_serial: 'C02MT66KFLHH' };

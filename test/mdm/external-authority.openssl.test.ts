@@ -154,7 +154,7 @@ describe('a CA that was uploaded without its key', () => {
   });
 
   it.each(['InternalSCEP', 'ExternalSCEP'])(
-    'makes nobody known by its certificates alone, with %s',
+    'identifies no device by its certificates alone, with %s',
     async (source_type) => {
       await configure({ source_type, url: URL });
       const known = await (await createTestDevice(app)).enroll();

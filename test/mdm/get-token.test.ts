@@ -129,7 +129,7 @@ describe('GetToken', () => {
     expect([status, partOf(token, 1).iss]).toEqual([200, SERVER]);
   });
 
-  it('gets 404 where it is not clear which of several accounts the device is of', async () => {
+  it('gets 404 when several accounts could be that of the device', async () => {
     await addAccount(SERVER, await upload());
     await addAccount('0'.repeat(32), null);
     expect(await ask()).toEqual({ status: 404, token: '' });
@@ -182,7 +182,7 @@ describe('GetToken', () => {
 describe('the enrollment profile', () => {
   const USUAL = ['com.apple.mdm.per-user-connections', 'com.apple.mdm.bootstraptoken'];
 
-  it('promises tokens once an account has all that they need', async () => {
+  it('announces GetToken once an account has all that tokens need', async () => {
     expect(await capabilities()).toEqual(USUAL);
     const certificate = await upload();
     await addAccount(null, certificate);

@@ -11,7 +11,7 @@ import {
   newSerial,
   newUdid,
   signedRequest,
-} from './request-world.js';
+} from './request-fixture.js';
 
 let app: TestApp;
 
@@ -54,7 +54,7 @@ async function expectHeld(attempt: TestDevice, owner: TestDevice, facts: Fields 
 }
 
 describe('with REPLACE_ENROLLED=hold, a new certificate that names an enrolled device', () => {
-  it('is refused with a plain 403, and the device goes on undisturbed', async () => {
+  it('is refused with a plain 403, and the device stays enrolled', async () => {
     const owner = await enrolled();
     const attacker = owner.with(await newIdentity());
     await expectHeld(attacker, owner);
@@ -96,13 +96,13 @@ describe('with REPLACE_ENROLLED=hold, a new certificate that names an enrolled d
     expect(found.body.data).toHaveLength(1);
   });
 
-  it('is held where the serial number alone names the device', async () => {
+  it('is held when the serial number alone matches the device', async () => {
     const serial = newSerial();
     const owner = await enrolled({ SerialNumber: serial });
     await expectHeld(await createTestDevice(app), owner, { SerialNumber: serial });
   });
 
-  it('is held where it names the UDID of one device and the serial number of another', async () => {
+  it('is held when it has the UDID of one device and the serial number of another', async () => {
     const [serial, otherSerial] = [newSerial(), newSerial()];
     const first = await enrolled({ SerialNumber: serial });
     const second = await enrolled({ SerialNumber: otherSerial });
@@ -112,7 +112,7 @@ describe('with REPLACE_ENROLLED=hold, a new certificate that names an enrolled d
     expect(await rowOf(second)).toEqual(before);
   });
 
-  it('is held where only the device whose UDID would be taken away is enrolled', async () => {
+  it('is held when only the device that would lose its UDID is enrolled', async () => {
     const serial = newSerial();
     const owner = await enrolled({ SerialNumber: newSerial() });
     await app.db.knex('devices').insert({ serial_number: serial, enrollment_state: 'dep' });
@@ -239,7 +239,7 @@ describe('REPLACE_ENROLLED=hold does not hold an enrollment', () => {
 });
 
 describe('an approval', () => {
-  it('admits the UDID with any certificate, is used up by the enrollment, and is audited', async () => {
+  it('lets the UDID enroll with any certificate, is used up by the enrollment, and is audited', async () => {
     const owner = await enrolled();
     await expectHeld(owner.with(await newIdentity()), owner);
     const id = await heldId();
@@ -267,7 +267,7 @@ describe('an approval', () => {
     await expectHeld(again.with(await newIdentity()), again);
   });
 
-  it('admits it to the record that was shown, and to no other', async () => {
+  it('lets it enroll into the record that was shown, and into no other', async () => {
     const [serial, otherSerial] = [newSerial(), newSerial()];
     const owner = await enrolled({ SerialNumber: serial });
     const other = await enrolled({ SerialNumber: otherSerial });

@@ -107,17 +107,20 @@ it('an expired identity of a device that was deleted does not bring it back', as
   expect(await app.db.knex('devices').where({ udid: device.udid })).toEqual([]);
 });
 
-it.each(['enrolled', 'authenticated'])('an expired identity goes on when %s', async (state) => {
-  const device = await deviceWith(await expired(6));
-  const columns = { enrollment_state: state, is_enrolled: state === 'enrolled' };
-  await app.db.knex('devices').where({ udid: device.udid }).update(columns);
-  expect((await device.authenticate()).status).toBe(200);
-  expect((await device.tokenUpdate()).status).toBe(200);
-  const row = await app.db.knex('devices').where({ udid: device.udid }).first();
-  expect(row).toMatchObject({ enrollment_state: 'enrolled', is_enrolled: true });
-});
+it.each(['enrolled', 'authenticated'])(
+  'an expired identity keeps working when %s',
+  async (state) => {
+    const device = await deviceWith(await expired(6));
+    const columns = { enrollment_state: state, is_enrolled: state === 'enrolled' };
+    await app.db.knex('devices').where({ udid: device.udid }).update(columns);
+    expect((await device.authenticate()).status).toBe(200);
+    expect((await device.tokenUpdate()).status).toBe(200);
+    const row = await app.db.knex('devices').where({ udid: device.udid }).first();
+    expect(row).toMatchObject({ enrollment_state: 'enrolled', is_enrolled: true });
+  },
+);
 
-it('an expired identity that is pinned serves its device, and is warned of once', async () => {
+it('an expired identity that is pinned still identifies its device, with one warning', async () => {
   const certificate = await expired(3);
   const device = await deviceWith(certificate);
   for (const reply of [await device.idle(), await device.tokenUpdate(), await device.idle()]) {

@@ -1,7 +1,7 @@
 import { Oid } from '../../src/crypto/asn1/oids.js';
 import { issueCertificate, parseCertificate } from '../../src/crypto/x509/certificate.js';
 import { renewalTime } from '../../src/pki/authority/authority.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, deviceKeys, type TestDevice } from '../helpers/device.js';
 import { ALL_MESSAGES, expectEmpty, expectPlainRefusal } from './conversation.js';
@@ -43,7 +43,7 @@ async function identityUntil(notAfter: Date) {
 async function expiredDevice(): Promise<TestDevice> {
   const device = await (await createTestDevice(app)).enroll();
   await fetchCommand(device, 'none');
-  await app.settled();
+  await app.waitForReports();
   const certificate = await identityUntil(new Date(Date.now() - 60_000));
   const { fingerprint } = device.certificate;
   await pins()
@@ -65,7 +65,7 @@ describe('the time for renewal', () => {
 });
 
 describe('the pin of an identity', () => {
-  it('knows how long it lives', async () => {
+  it('stores the lifetime of the identity', async () => {
     const device = await createTestDevice(app);
     await device.authenticate();
     const { notAfter } = device.certificate;
@@ -76,7 +76,7 @@ describe('the pin of an identity', () => {
     });
   });
 
-  it('learns it by the next Authenticate where it did not know', async () => {
+  it('stores a missing lifetime at the next Authenticate', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await pins().update({ not_after: null, renew_at: null });
     expectEmpty(await device.authenticate());

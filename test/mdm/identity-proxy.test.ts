@@ -175,7 +175,7 @@ describe('a header that names an enrolled device', () => {
     expect(answer).toEqual([400, 0]);
   });
 
-  it('counts for nothing while no header is configured', async () => {
+  it('is ignored while no header is configured', async () => {
     const other = await startApp({ env: { TRUST_PROXY: '127.0.0.1' }, isSweeping: false });
     const { answer, reasons } = await forge(other, (own) => ({ 'Client-Cert': own }));
     await other.stop();
@@ -208,7 +208,7 @@ describe('from a peer that is no proxy, a header that names an enrolled device',
     expect(result).toEqual({ answer: [400, 0], reasons });
   });
 
-  it('does no harm beside a signature that is right', async () => {
+  it('is ignored beside a valid signature', async () => {
     const device = await (await createTestDevice(other)).enroll();
     const body = buildPlist({ Status: 'Idle', ...device.ids });
     const headers = { 'Mdm-Signature': device.sign(body), 'Client-Cert': ':AAAA:' };

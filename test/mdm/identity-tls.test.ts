@@ -62,7 +62,7 @@ describe('at a TLS connection', () => {
     expect(await dumpRows(app.db)).toEqual(before);
   });
 
-  it('a certificate does not make up for a wrong signature', async () => {
+  it('a certificate does not replace a valid signature', async () => {
     const device = await (await createDevice()).enroll();
     const message = { Status: 'Idle', ...device.ids };
     for (const signature of ['', 'AAAA', device.sign(Buffer.from('something else'))]) {
@@ -81,7 +81,7 @@ describe('at a TLS connection', () => {
     expect((await borrowed.send(message, { signature })).status).toBe(200);
   });
 
-  it('the certificate of one device does not speak for another', async () => {
+  it('the certificate of one device does not identify another', async () => {
     const [one, other] = [await createDevice(), await createDevice()];
     await one.enroll();
     await other.enroll();

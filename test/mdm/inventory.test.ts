@@ -14,7 +14,7 @@ interface Delivered {
   Queries: string[];
 }
 
-/** Answers every command until there is none left, DeviceInformation with the facts given. */
+/** Answers every command until there is none left, DeviceInformation with these facts. */
 async function obeyAll(device: TestDevice, answers: Fields = {}): Promise<Delivered[]> {
   const delivered: Delivered[] = [];
   let next = commandIn(await device.idle());
@@ -24,8 +24,8 @@ async function obeyAll(device: TestDevice, answers: Fields = {}): Promise<Delive
     const isInformation = command.RequestType === 'DeviceInformation';
     const body = isInformation ? { QueryResponses: answers } : {};
     next = commandIn(await device.report(uuid, 'Acknowledged', body));
-    await app.settled();
-    // What a handler queued comes after the answer was given.
+    await app.waitForReports();
+    // What a handler queued comes after the answer was sent.
     next ??= commandIn(await device.idle());
   }
   return delivered;

@@ -18,7 +18,7 @@ async function enroll(app: TestApp): Promise<{ device: TestDevice; uuid: string 
 }
 
 async function rowOf(app: TestApp, uuid: string): Promise<Row> {
-  await app.settled();
+  await app.waitForReports();
   return await app.db.knex('commands').where({ uuid }).first();
 }
 
@@ -50,7 +50,7 @@ describe('the answer to an inventory that the server queued by itself', () => {
     expect((await rowOf(app, uuid)).result).toBeInstanceOf(Buffer);
   });
 
-  it('stays beside a dropped one when an admin has asked', async () => {
+  it('is kept beside a dropped one when an admin has requested it', async () => {
     const { device } = await enroll(app);
     const { id } = await app.db.knex('devices').where({ udid: device.udid }).first('id');
     await app.db.knex('commands').where({ device_id: id }).delete();

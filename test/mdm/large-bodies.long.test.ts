@@ -62,7 +62,7 @@ function turnOfReport(requestType: string, markup: string): Promise<number> {
     const signature = device.sign(body);
     return async () => {
       expect((await device.send(body, { signature })).status).toBe(200);
-      await app.settled();
+      await app.waitForReports();
     };
   });
 }
@@ -117,7 +117,7 @@ describe('a large message of a device', () => {
     expect((await device.send(body)).status).toBe(200);
     const { result } = await stored(uuid);
     expect(result.subarray(0, 4).toString()).toBe('MSB1');
-    await app.settled();
+    await app.waitForReports();
     const shown = await adminApi(app).get(`/commands?filter[uuid]=${uuid}&fields[commands]=result`);
     expect(shown.body.data[0].attributes.result.SecurityInfo).toEqual({ UnlockToken: '********' });
   });

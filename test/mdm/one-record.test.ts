@@ -2,7 +2,7 @@ import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/ap
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
 import { expectEmpty, expectPlainRefusal, MESSAGES } from './conversation.js';
 import { recordsOf } from './records.js';
-import { newSerial, newUdid, recordsWith } from './request-world.js';
+import { newSerial, newUdid, recordsWith } from './request-fixture.js';
 import { dumpRows } from './rows.js';
 
 let app: TestApp;
@@ -156,7 +156,7 @@ describe('a board that moved between two known devices', () => {
     return { from, to, device };
   }
 
-  it('is known by the serial number of the device that it is in now', async () => {
+  it('is assigned to the record of the serial number that it reports now', async () => {
     const { from, to, device } = await moved();
     expect(await recordsWith(app, to.serial)).toEqual([
       expect.objectContaining({
@@ -278,7 +278,7 @@ describe('a record of the enrollment program', () => {
     expect(offered?.command.RequestType).toBe('DeviceInformation');
     const QueryResponses = { SerialNumber: serial };
     await device.report(offered?.uuid ?? '', 'Acknowledged', { QueryResponses });
-    await app.settled();
+    await app.waitForReports();
     expect(await recordsWith(app, serial)).toMatchObject([{ id, is_dep: true, asset_tag: 'A-1' }]);
   });
 

@@ -170,7 +170,7 @@ describe('the push of a device', () => {
     await device.idle();
     await app.db.knex('device_pushes').delete();
     await device.report(uuid, 'Acknowledged', { QueryResponses: { IsSupervised: true } });
-    await app.settled();
+    await app.waitForReports();
     const row = await pushRow(id);
     expect(row?.due_in).toBeGreaterThan(3);
     expect(row?.due_in).toBeLessThanOrEqual(10);

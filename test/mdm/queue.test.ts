@@ -93,7 +93,7 @@ describe('the queue', () => {
     expect(offered(await device.idle())).toBe(third);
   });
 
-  it('gives up a command during a contact without offering again what is NotNow', async () => {
+  it('expires a command during a contact without offering NotNow commands again', async () => {
     const to = await target();
     const { device } = to;
     const [put, lost] = [await queue(to), await queue(to, { ttl: 1 })];
@@ -165,7 +165,7 @@ describe('a replayed report', () => {
     const uuid = await queue(to);
     await to.device.idle();
     await to.device.report(uuid, status);
-    await app.settled();
+    await app.waitForReports();
     const before = await dumpRows(app.db);
     expect((await to.device.report(uuid, status)).status).toBe(200);
     const { acknowledged_at: _time, ...after } = await command(uuid);

@@ -2,7 +2,7 @@ import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
 import { expectEmpty } from './conversation.js';
 import { recordsOf } from './records.js';
-import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-world.js';
+import { addRequest, certifiedFor, newSerial, newUdid, signedRequest } from './request-fixture.js';
 
 let app: TestApp;
 
@@ -286,7 +286,7 @@ describe('nothing is reported of an enrollment', () => {
     await expectSilence((await rowOf(device)).id);
   });
 
-  it('that goes on', async () => {
+  it('that continues', async () => {
     const device = await proven(newUdid(), newSerial());
     expectEmpty(await device.authenticate());
     await expectSilence((await rowOf(device)).id);

@@ -107,7 +107,7 @@ describe('a captured report', () => {
     const bytes = fixture(`response/${name}`);
     const reply = await device.send(bytes);
     expect([reply.status, reply.headers.get('content-length')]).toEqual([200, '0']);
-    await app.settled();
+    await app.waitForReports();
     await expectRows(expected, { before, bytes });
   });
 
@@ -118,7 +118,7 @@ describe('a captured report', () => {
       const before = await stateOf(expected.udid);
       const bytes = binaryPlist(parsePlistDict(fixture(`response/${name}`)));
       expect((await device.send(bytes)).status).toBe(200);
-      await app.settled();
+      await app.waitForReports();
       await expectRows(expected, { before, bytes });
     },
   );
@@ -134,7 +134,7 @@ describe('a captured report', () => {
       .set('Content-Type', 'application/x-apple-aspen-mdm; charset=UTF-8')
       .send(bytes);
     expect([reply.status, reply.headers['content-length']]).toEqual([200, '0']);
-    await app.settled();
+    await app.waitForReports();
     await expectRows(expected, { before, bytes });
   });
 

@@ -88,7 +88,7 @@ describe('the check-in ReturnToService', () => {
     expect(app.logText()).not.toMatch(/wifi-password|bootstrap token of/);
   });
 
-  it('says no while the settings do not allow it, and with none', async () => {
+  it('is answered with a refusal while the settings do not allow it, or do not exist', async () => {
     const no = { ReturnToService: { Enabled: false } };
     expect(parsePlistDict((await ask()).body)).toEqual(no);
     await set({ ...ALL, enabled: false });
@@ -100,15 +100,18 @@ describe('the check-in ReturnToService', () => {
     [{ os_version: '26.3.1' }, ['Enabled', 'WiFiProfileData'], false],
     [{ platform: 'visionOS', os_version: '27.0' }, ['Enabled', 'WiFiProfileData'], false],
     [{ os_version: null }, ['Enabled', 'ShouldRetryEnrollment', 'WiFiProfileData'], true],
-  ])('leaves out what the system does not know: %j', async (facts, keys, hasPlan) => {
-    await change(facts);
-    await set({ ...ALL, mdm_profile: null });
-    const { ReturnToService, ...rest } = parsePlistDict((await ask()).body);
-    expect(new Set(Object.keys(ReturnToService as PlistDict))).toEqual(new Set(keys));
-    expect(rest).toEqual(hasPlan ? { PreserveDataPlan: true } : {});
-  });
+  ])(
+    'is answered without the keys that the system does not support: %j',
+    async (facts, keys, hasPlan) => {
+      await change(facts);
+      await set({ ...ALL, mdm_profile: null });
+      const { ReturnToService, ...rest } = parsePlistDict((await ask()).body);
+      expect(new Set(Object.keys(ReturnToService as PlistDict))).toEqual(new Set(keys));
+      expect(rest).toEqual(hasPlan ? { PreserveDataPlan: true } : {});
+    },
+  );
 
-  it('keeps the bootstrap token back when the settings say so', async () => {
+  it('is answered without the bootstrap token when the settings say so', async () => {
     await set({ ...ALL, send_bootstrap_token: false });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: BOOTSTRAP });
     const { ReturnToService } = parsePlistDict((await ask()).body);

@@ -147,7 +147,7 @@ describe('a recovery key in SecurityInfo', () => {
         FDE_PersonalRecoveryKeyDeviceKey: deviceKey,
       },
     });
-    await app.settled();
+    await app.waitForReports();
     expect(await secretsOf('fde_personal_recovery_key_cms')).toEqual([cms.toString()]);
     expect(await secretsOf('fde_personal_recovery_key_device_key')).toEqual([deviceKey]);
     await expectNowhere(cms);

@@ -5,11 +5,11 @@ import {
   fetchCommand,
   profileIn,
   runRenewals,
-} from '../enroll/renewal-world.js';
+} from '../enroll/renewal-fixture.js';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../helpers/device.js';
-import { send } from '../pki/revocation/revocation-world.js';
-import { eventually } from '../push/push-world.js';
+import { send } from '../pki/revocation/revocation-fixture.js';
+import { eventually } from '../push/push-fixture.js';
 import { expectEmpty, expectPlainRefusal } from './conversation.js';
 import { dumpRows } from './rows.js';
 

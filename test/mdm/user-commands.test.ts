@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields, TestDevice } from '../helpers/device.js';
 import { dumpRows } from './rows.js';
-import { ANNA, BEN, UserWorld, uuidIn } from './user-world.js';
+import { ANNA, BEN, UserFixture, uuidIn } from './user-fixture.js';
 
 let app: TestApp;
-let world: UserWorld;
+let fixture: UserFixture;
 let device: TestDevice;
 let deviceId: number;
 let anna: number;
@@ -16,14 +16,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 beforeEach(async () => {
-  world = await UserWorld.create(app);
-  ({ device, deviceId } = world);
-  [anna, ben] = [await world.logIn(ANNA), await world.logIn(BEN)];
+  fixture = await UserFixture.create(app);
+  ({ device, deviceId } = fixture);
+  [anna, ben] = [await fixture.logIn(ANNA), await fixture.logIn(BEN)];
 });
 
-const queue = (userId: number | null, attributes = {}) => world.queue({ userId, attributes });
-const rowOf = (uuid: string) => world.rowOf(uuid);
-const statusesOf = (...uuids: string[]) => world.statusesOf(...uuids);
+const queue = (userId: number | null, attributes = {}) => fixture.queue({ userId, attributes });
+const rowOf = (uuid: string) => fixture.rowOf(uuid);
+const statusesOf = (...uuids: string[]) => fixture.statusesOf(...uuids);
 
 describe('the queues of a device and of its users', () => {
   it('are separate: each caller gets only its own commands', async () => {
@@ -115,7 +115,7 @@ describe('the queues of a device and of its users', () => {
     await device.idle(ANNA);
     const { installed_profiles: before } = await dumpRows(app.db);
     await device.report(annas, 'Acknowledged', { ...ANNA, ...installed });
-    await app.settled();
+    await app.waitForReports();
     const { installed_profiles: after } = await dumpRows(app.db);
     expect(after).toEqual(before);
     const { id, needs_handling } = await rowOf(annas);
@@ -135,12 +135,12 @@ describe('the queues of a device and of its users', () => {
   });
 
   it('users of many devices who call at once get their own commands', async () => {
-    const worlds = await Promise.all(Array.from({ length: 12 }, () => UserWorld.create(app)));
+    const fixtures = await Promise.all(Array.from({ length: 12 }, () => UserFixture.create(app)));
     const expected: string[] = [];
-    for (const each of worlds) {
+    for (const each of fixtures) {
       expected.push(await each.queue({ userId: await each.logIn(ANNA) }));
     }
-    const replies = await Promise.all(worlds.map((each) => each.device.idle(ANNA)));
+    const replies = await Promise.all(fixtures.map((each) => each.device.idle(ANNA)));
     expect(replies.map(uuidIn)).toEqual(expected);
   });
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { startApp, type TestApp } from '../helpers/app.js';
 import { deviceKeys, issueIdentity, type TestDevice } from '../helpers/device.js';
-import { ANNA, BEN, MAC, UserWorld, uuidIn } from './user-world.js';
+import { ANNA, BEN, MAC, UserFixture, uuidIn } from './user-fixture.js';
 
 let app: TestApp;
-let world: UserWorld;
+let fixture: UserFixture;
 let device: TestDevice;
 let deviceId: number;
 let anna: number;
@@ -15,14 +15,14 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 beforeEach(async () => {
-  world = await UserWorld.create(app);
-  ({ device, deviceId } = world);
-  [anna, ben] = [await world.logIn(ANNA), await world.logIn(BEN)];
+  fixture = await UserFixture.create(app);
+  ({ device, deviceId } = fixture);
+  [anna, ben] = [await fixture.logIn(ANNA), await fixture.logIn(BEN)];
 });
 
-const queue = (userId: number | null, attributes = {}) => world.queue({ userId, attributes });
-const rowOf = (uuid: string) => world.rowOf(uuid);
-const statusesOf = (...uuids: string[]) => world.statusesOf(...uuids);
+const queue = (userId: number | null, attributes = {}) => fixture.queue({ userId, attributes });
+const rowOf = (uuid: string) => fixture.rowOf(uuid);
+const statusesOf = (...uuids: string[]) => fixture.statusesOf(...uuids);
 
 describe('a user', () => {
   it('is the same whatever the case of the id', async () => {
@@ -31,7 +31,7 @@ describe('a user', () => {
     expect(uuidIn(await device.idle(lower))).toBe(annas);
     expect(uuidIn(await device.report(annas, 'Acknowledged', lower))).toBeUndefined();
     expect(await statusesOf(annas)).toEqual(['Acknowledged']);
-    await world.logIn(lower);
+    await fixture.logIn(lower);
     const rows = await app.db.knex('device_users').where({ device_id: deviceId }).orderBy('id');
     expect(rows.map(({ id, user_key }) => [id, user_key])).toEqual([
       [anna, lower.UserID],
@@ -45,16 +45,16 @@ describe('a user', () => {
     const shared = { UserID: 'ffffffff-ffff-ffff-ffff-ffffffffffff' };
     const carla = { ...shared, UserShortName: 'carla@example.com' };
     const dora = { ...shared, UserShortName: 'dora@example.com' };
-    const [hers] = [await queue(await world.logIn(carla)), await world.logIn(dora)];
+    const [hers] = [await queue(await fixture.logIn(carla)), await fixture.logIn(dora)];
     expect(uuidIn(await device.idle(dora))).toBeUndefined();
     expect(uuidIn(await device.idle({ ...shared, UserShortName: 'Carla@Example.com' }))).toBe(hers);
   });
 
   it('in a user enrollment gets commands by EnrollmentUserID', async () => {
-    world = await UserWorld.create(app, { EnrollmentID: randomUUID() });
-    const hers = await queue(await world.logIn({ EnrollmentUserID: 'E-1' }));
-    expect(uuidIn(await world.device.idle())).toBeUndefined();
-    expect(uuidIn(await world.device.idle({ EnrollmentUserID: 'e-1' }))).toBe(hers);
+    fixture = await UserFixture.create(app, { EnrollmentID: randomUUID() });
+    const hers = await queue(await fixture.logIn({ EnrollmentUserID: 'E-1' }));
+    expect(uuidIn(await fixture.device.idle())).toBeUndefined();
+    expect(uuidIn(await fixture.device.idle({ EnrollmentUserID: 'e-1' }))).toBe(hers);
   });
 
   it('who checks out loses the waiting commands; other users keep theirs', async () => {

@@ -5,7 +5,7 @@ function holds(type: string, members: Members): boolean {
   return holdsSecrets(profile([payload('com.apple.dock'), payload(type, members)]));
 }
 
-describe('whether a profile holds secrets', () => {
+describe('a profile', () => {
   it.each<[string, string, Members]>([
     ['a Wi-Fi password', 'com.apple.wifi.managed', { Password: 'x' }],
     [
@@ -19,7 +19,7 @@ describe('whether a profile holds secrets', () => {
     ['texts below a secret name', 'com.example.app', { Credentials: dict({ user: 'ada' }) }],
     ['a license token', 'com.example.app', { LicenseToken: 'x' }],
     ['a password to remove it by', 'com.apple.profileRemovalPassword', { RemovalPassword: 'x' }],
-  ])('is so with %s', (_what, type, members) => {
+  ])('holds secrets with %s', (_what, type, members) => {
     expect(holds(type, members)).toBe(true);
   });
 
@@ -29,7 +29,7 @@ describe('whether a profile holds secrets', () => {
     ['an empty password', 'com.apple.wifi.managed', { Password: '' }],
     ['a certificate', 'com.apple.security.root', { PayloadContent: Buffer.from('x') }],
     ['a name with pin in it', 'com.example.app', { Opinion: 'x', mapping: 'y' }],
-  ])('is not so with %s', (_what, type, members) => {
+  ])('holds no secrets with %s', (_what, type, members) => {
     expect(holds(type, members)).toBe(false);
   });
 });

@@ -12,7 +12,7 @@ function payloadErrors(...payloads: Parameters<typeof profile>[0]): [string, str
   return checkProfile(profile(payloads)).errors.map(({ pointer, detail }) => [pointer, detail]);
 }
 
-describe('judging a profile', () => {
+describe('the check of a profile', () => {
   it.each<[string, Members, string]>([
     ['no Configuration', { PayloadType: 'Other' }, '/PayloadType'],
     ['version 2', { PayloadVersion: 2n }, '/PayloadVersion'],
@@ -29,11 +29,11 @@ describe('judging a profile', () => {
       { DurationUntilRemoval: Number.POSITIVE_INFINITY },
       '/DurationUntilRemoval',
     ],
-  ])('finds %s wrong', (_what, members, pointer) => {
+  ])('reports %s as an error', (_what, members, pointer) => {
     expect(errorsOf(members).map(([at]) => at)).toEqual([pointer]);
   });
 
-  it('finds everything missing at once', () => {
+  it('reports every missing key at once', () => {
     expect(checkProfile(new Map()).errors.map(({ pointer }) => pointer)).toEqual([
       '/PayloadType',
       '/PayloadVersion',
@@ -50,7 +50,7 @@ describe('judging a profile', () => {
     ]);
   });
 
-  it('finds identifiers and UUIDs that are there twice, whatever their case', () => {
+  it('reports identifiers and UUIDs that occur twice, ignoring case', () => {
     const first = payload(WIFI, { PayloadIdentifier: 'com.example.A', PayloadUUID: 'abc' });
     const second = payload(WIFI, { PayloadIdentifier: 'COM.example.a', PayloadUUID: 'ABC' });
     expect(payloadErrors(payload(WIFI), first, second)).toEqual([
@@ -59,7 +59,7 @@ describe('judging a profile', () => {
     ]);
   });
 
-  it('finds what the schema finds in a payload', () => {
+  it('reports what violates the schema in a payload', () => {
     const wrong = payload(WIFI, { SSID_STR: 1n, PayloadVersion: 2n ** 40n });
     expect(payloadErrors(payload(WIFI), wrong)).toEqual([
       ['/PayloadContent/1/PayloadVersion', 'PayloadVersion must be an integer of 32 bits'],
@@ -67,7 +67,7 @@ describe('judging a profile', () => {
     ]);
   });
 
-  it('warns of unknown types, unknown keys and UUIDs that are none', () => {
+  it('warns about unknown types, unknown keys and invalid UUIDs', () => {
     const members = { PayloadUUID: 'none', NewKey: true };
     const { errors, warnings } = checkProfile(
       profile([payload('com.google.Chrome', { x: 1n }), payload(WIFI, members)], { Colour: 'red' }),
@@ -87,18 +87,18 @@ describe('judging a profile', () => {
     ]);
   });
 
-  it('takes what administrators write, all in one profile', () => {
+  it('accepts what administrators write, all in one profile', () => {
     const payloads = REALISTIC.map(([, type, members]) => payload(type, members));
     expect(checkProfile(profile(payloads)).errors).toEqual([]);
   });
 
-  it('takes at most 1,000 payloads', () => {
+  it('accepts at most 1,000 payloads', () => {
     expect(payloadErrors(...Array.from({ length: 1001 }, () => payload(WIFI)))).toEqual([
       ['/PayloadContent', 'a profile has at most 1000 payloads'],
     ]);
   });
 
-  it('judges a hostile file in little time', () => {
+  it('checks a hostile file in little time', () => {
     const numbers = Array.from({ length: 100_000 }, (_, index) => BigInt(index));
     const members = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));
     const started = process.cpuUsage();

@@ -42,7 +42,7 @@ function altered(bytes: Buffer, from: Buffer): Buffer {
 }
 
 describe('opening the file of a profile', () => {
-  it('refuses a signature that is not right, whatever was altered', () => {
+  it('refuses an invalid signature, whatever was altered', () => {
     const signed = sign();
     const changedContent = altered(signed, Buffer.from('Configuration'));
     expect(refusal(changedContent)).toEqual(['invalid_signature', 422]);
@@ -108,7 +108,7 @@ describe('opening the file of a profile', () => {
     expect(openProfileFile(sign(withFraction)).cutDates).toEqual(expected);
   });
 
-  it('says of encrypted profiles that they are not supported', async () => {
+  it('reports that encrypted profiles are not supported', async () => {
     const enveloped = sealEnvelopedData(CONTENT, signer.certificate);
     expect(refusal(enveloped)).toEqual(['encrypted_profile', 422]);
     expect(refusal(sign(enveloped))).toEqual(['encrypted_profile', 422]);

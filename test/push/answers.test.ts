@@ -1,30 +1,30 @@
 import type { LogLine } from '../http/log-lines.js';
-import { eventually, type PushWorld, startPushWorld, type TestTarget } from './push-world.js';
+import { eventually, type PushFixture, startPushFixture, type TestTarget } from './push-fixture.js';
 
-let world: PushWorld;
+let fixture: PushFixture;
 
 beforeAll(async () => {
-  world = await startPushWorld();
-  await world.addCertificate();
+  fixture = await startPushFixture();
+  await fixture.addCertificate();
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const ERROR = 50;
 const WARN = 40;
 
 function linesOf(level: number): LogLine[] {
-  return world.logLines.filter((line) => line.level === level);
+  return fixture.logLines.filter((line) => line.level === level);
 }
 
 /** One push with one answer, and how it ended. */
 async function endOf(target: TestTarget) {
-  await world.queueCommand(target);
+  await fixture.queueCommand(target);
   await eventually(async () => {
-    expect((await world.deviceRow(target)).last_push_result).not.toBeNull();
-    expect((await world.pushRow(target))?.claimed_at ?? null).toBeNull();
+    expect((await fixture.deviceRow(target)).last_push_result).not.toBeNull();
+    expect((await fixture.pushRow(target))?.claimed_at ?? null).toBeNull();
   });
-  return { device: await world.deviceRow(target), row: await world.pushRow(target) };
+  return { device: await fixture.deviceRow(target), row: await fixture.pushRow(target) };
 }
 
 describe('a device that Apple does not know', () => {
@@ -36,30 +36,30 @@ describe('a device that Apple does not know', () => {
   ])(
     'with the answer %i %s is marked %s and not pushed again',
     async (status, reason, push_state) => {
-      const target = await world.device();
-      world.standIn.addAnswer({ token: target.token, status, reason });
-      const { results } = world.start();
+      const target = await fixture.device();
+      fixture.standIn.addAnswer({ token: target.token, status, reason });
+      const { results } = fixture.start();
       const { device, row } = await endOf(target);
       expect(device).toMatchObject({ push_state, last_push_result: reason, failed_push_count: 1 });
       expect(device).toMatchObject({ is_enrolled: true, enrollment_state: 'enrolled' });
       expect(row).toBeUndefined();
-      await world.queueCommand(target);
-      expect(await world.pushRow(target)).toBeUndefined();
+      await fixture.queueCommand(target);
+      expect(await fixture.pushRow(target)).toBeUndefined();
       expect(results).toEqual(new Map([[reason, 1]]));
     },
   );
 
   it('keeps its state when it has sent a new token meanwhile, and is pushed with that one', async () => {
-    const target = await world.device();
-    world.standIn.addAnswer({ token: target.token, status: 410, delayMs: 400, times: 1 });
-    world.start();
-    await world.queueCommand(target);
-    await eventually(() => expect(world.standIn.answers()).toEqual([]));
+    const target = await fixture.device();
+    fixture.standIn.addAnswer({ token: target.token, status: 410, delayMs: 400, times: 1 });
+    fixture.start();
+    await fixture.queueCommand(target);
+    await eventually(() => expect(fixture.standIn.answers()).toEqual([]));
     const renewed = { ...target, token: target.token.split('').reverse().join('') };
-    await world.renewToken(renewed);
-    await eventually(() => expect(world.accepted(renewed)).toBe(1));
+    await fixture.renewToken(renewed);
+    await eventually(() => expect(fixture.accepted(renewed)).toBe(1));
     await eventually(async () => {
-      expect(await world.deviceRow(target)).toMatchObject({
+      expect(await fixture.deviceRow(target)).toMatchObject({
         push_state: 'ok',
         last_push_result: 'delivered',
         failed_push_count: 0,
@@ -68,10 +68,10 @@ describe('a device that Apple does not know', () => {
   });
 
   it('keeps its state when it has sent its token after the time that Apple names', async () => {
-    const target = await world.device();
+    const target = await fixture.device();
     const timestamp = Date.now() - 7 * 86_400_000;
-    world.standIn.addAnswer({ token: target.token, status: 410, timestamp });
-    world.start();
+    fixture.standIn.addAnswer({ token: target.token, status: 410, timestamp });
+    fixture.start();
     const { device, row } = await endOf(target);
     expect(device).toMatchObject({ push_state: 'ok', last_push_result: 'Unregistered' });
     expect(row?.attempts).toBe(1);
@@ -85,18 +85,18 @@ describe('a push that Apple cannot accept', () => {
     [503, 'ServiceUnavailable'],
     [500, 'InternalServerError'],
   ])('with the answer %i %s is repeated after a few seconds', async (status, reason) => {
-    const target = await world.device();
-    world.standIn.addAnswer({ token: target.token, status, reason, times: 1 });
-    world.start();
+    const target = await fixture.device();
+    fixture.standIn.addAnswer({ token: target.token, status, reason, times: 1 });
+    fixture.start();
     const { device, row } = await endOf(target);
     expect(device).toMatchObject({ push_state: 'ok', last_push_result: reason });
     expect(device.failed_push_count).toBe(1);
     expect(row).toMatchObject({ attempts: 0 });
     expect(row?.due_in).toBeGreaterThan(2);
     expect(row?.due_in).toBeLessThanOrEqual(6.25);
-    await world.db.knex('device_pushes').update({ due_at: world.db.knex.fn.now() });
+    await fixture.db.knex('device_pushes').update({ due_at: fixture.db.knex.fn.now() });
     await eventually(async () => {
-      expect(await world.deviceRow(target)).toMatchObject({
+      expect(await fixture.deviceRow(target)).toMatchObject({
         last_push_result: 'delivered',
         failed_push_count: 0,
       });
@@ -104,28 +104,28 @@ describe('a push that Apple cannot accept', () => {
   });
 
   it('waits longer each time, five minutes at most', async () => {
-    const target = await world.device();
-    await world.db.knex('devices').where({ id: target.id }).update({ failed_push_count: 3 });
-    world.standIn.addAnswer({ token: target.token, status: 503 });
-    world.start();
+    const target = await fixture.device();
+    await fixture.db.knex('devices').where({ id: target.id }).update({ failed_push_count: 3 });
+    fixture.standIn.addAnswer({ token: target.token, status: 503 });
+    fixture.start();
     const { row } = await endOf(target);
     expect(row?.due_in).toBeGreaterThan(0.75 * 40 - 3);
     expect(row?.due_in).toBeLessThanOrEqual(1.25 * 40);
   });
 
   it('waits as long as Apple says', async () => {
-    const target = await world.device();
-    world.standIn.addAnswer({ token: target.token, status: 429, retryAfter: 120 });
-    world.start();
+    const target = await fixture.device();
+    fixture.standIn.addAnswer({ token: target.token, status: 429, retryAfter: 120 });
+    fixture.start();
     const { row } = await endOf(target);
     expect(row?.due_in).toBeGreaterThan(117);
     expect(row?.due_in).toBeLessThanOrEqual(150);
   });
 
   it('is repeated on the usual schedule when it was rejected as malformed, and logged once', async () => {
-    const targets = await world.devices(5);
-    world.standIn.addAnswer({ status: 413, reason: 'PayloadTooLarge' });
-    world.start();
+    const targets = await fixture.devices(5);
+    fixture.standIn.addAnswer({ status: 413, reason: 'PayloadTooLarge' });
+    fixture.start();
     for (const target of targets) {
       const { device, row } = await endOf(target);
       expect(device).toMatchObject({ push_state: 'ok', last_push_result: 'PayloadTooLarge' });
@@ -137,17 +137,17 @@ describe('a push that Apple cannot accept', () => {
 
 describe('a push token that cannot be opened', () => {
   it('is logged once, keeps the state of its device and is tried again a day later', async () => {
-    const target = await world.device();
+    const target = await fixture.device();
     const sealed_push = Buffer.from('MSB1 of another master key, as after a mix-up of backups');
-    await world.db.knex('devices').where({ id: target.id }).update({ sealed_push });
-    world.start();
+    await fixture.db.knex('devices').where({ id: target.id }).update({ sealed_push });
+    fixture.start();
     for (let time = 0; time < 2; time += 1) {
-      await world.queueCommand(target);
+      await fixture.queueCommand(target);
       await eventually(async () => {
-        expect((await world.pushRow(target))?.due_in).toBeGreaterThan(17 * 3600);
+        expect((await fixture.pushRow(target))?.due_in).toBeGreaterThan(17 * 3600);
       });
     }
-    expect(await world.deviceRow(target)).toMatchObject({ push_state: 'ok' });
+    expect(await fixture.deviceRow(target)).toMatchObject({ push_state: 'ok' });
     expect(linesOf(ERROR)).toMatchObject([{ deviceId: target.id }]);
   });
 });
@@ -156,8 +156,8 @@ describe('a topic without a push certificate', () => {
   const OTHER = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-00000000000f';
 
   it('keeps its devices waiting, with no_push_certificate as their result, until there is one', async () => {
-    const targets = await world.devices(3, OTHER);
-    const { changes } = world.start();
+    const targets = await fixture.devices(3, OTHER);
+    const { changes } = fixture.start();
     for (const target of targets) {
       const { device, row } = await endOf(target);
       expect(device).toMatchObject({ last_push_result: 'no_push_certificate', push_state: 'ok' });
@@ -166,25 +166,25 @@ describe('a topic without a push certificate', () => {
       expect(row?.due_in).toBeGreaterThan(44 * 60);
     }
     expect(linesOf(WARN)).toMatchObject([{ topic: OTHER }]);
-    await world.addCertificate(OTHER);
+    await fixture.addCertificate(OTHER);
     await changes.notify('push_certificates');
-    await world.runRearmJobs();
+    await fixture.runRearmJobs();
     await eventually(() => {
-      expect(targets.map(world.accepted)).toEqual([1, 1, 1]);
+      expect(targets.map(fixture.accepted)).toEqual([1, 1, 1]);
     });
   });
 });
 
 describe('the secrets of pushes', () => {
   it('are not logged', async () => {
-    const [refused, fine] = [await world.device(), await world.device()];
-    world.standIn.addAnswer({ token: refused.token, status: 400, reason: 'PayloadEmpty' });
-    world.start();
+    const [refused, fine] = [await fixture.device(), await fixture.device()];
+    fixture.standIn.addAnswer({ token: refused.token, status: 400, reason: 'PayloadEmpty' });
+    fixture.start();
     for (const target of [refused, fine]) await endOf(target);
-    expect(world.logText()).not.toBe('');
+    expect(fixture.logText()).not.toBe('');
     for (const { token, pushMagic } of [refused, fine]) {
-      expect(world.logText().toLowerCase()).not.toContain(token);
-      expect(world.logText()).not.toContain(pushMagic);
+      expect(fixture.logText().toLowerCase()).not.toContain(token);
+      expect(fixture.logText()).not.toContain(pushMagic);
     }
   });
 });

@@ -17,7 +17,7 @@ import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../helpers/app.js
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 import { valuesOf } from '../metrics/exposition.js';
 import { certificatePem } from '../resources/certificate-samples.js';
-import { eventually, TOPIC } from './push-world.js';
+import { eventually, TOPIC } from './push-fixture.js';
 
 const WARN = 40;
 

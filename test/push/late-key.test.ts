@@ -3,31 +3,31 @@ import { createJobQueue } from '../../src/jobs/job-queue.js';
 import { issuePushCertificate, privateKeyPem } from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { rearmTopics } from '../../src/push/rearm-task.js';
-import { eventually, type PushWorld, startPushWorld, TOPIC } from './push-world.js';
+import { eventually, type PushFixture, startPushFixture, TOPIC } from './push-fixture.js';
 
-let world: PushWorld;
+let fixture: PushFixture;
 let service: CertificateService;
 
 beforeAll(async () => {
-  world = await startPushWorld();
+  fixture = await startPushFixture();
   const jobs = createJobQueue();
   service = new CertificateService({
-    box: world.box,
+    box: fixture.box,
     onAuthoritiesChange: () => undefined,
     onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
   });
 });
 afterEach(async () => {
-  await world.reset();
-  await world.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).delete();
+  await fixture.reset();
+  await fixture.db.knex('certificates').where({ purpose: 'mdm.pushcert' }).delete();
 });
-afterAll(() => world.stop());
+afterAll(() => fixture.stop());
 
-const change = <T>(work: (trx: Transaction) => Promise<T>) => inTransaction(world.db, work);
+const change = <T>(work: (trx: Transaction) => Promise<T>) => inTransaction(fixture.db, work);
 
 /** A certificate that was uploaded without its key, and the key. */
 async function addBare() {
-  const issued = await issuePushCertificate(world.authority, { topic: TOPIC });
+  const issued = await issuePushCertificate(fixture.authority, { topic: TOPIC });
   const upload = {
     purpose: 'mdm.pushcert' as const,
     pem_certificate: service.present(issued.certificate.der),
@@ -37,7 +37,7 @@ async function addBare() {
   return { id, upload, pem_private_key };
 }
 
-const jobs = () => world.db.knex('jobs').pluck('key');
+const jobs = () => fixture.db.knex('jobs').pluck('key');
 
 describe('the key of a push certificate that is added later', () => {
   it.each([
@@ -52,34 +52,34 @@ describe('the key of a push certificate that is added later', () => {
         change((trx) => service.add(trx, { ...upload, pem_private_key })),
     ],
   ])('%s makes the waiting devices be pushed', async (_way, bring) => {
-    const target = await world.device();
+    const target = await fixture.device();
     const bare = await addBare();
     expect(await jobs()).toEqual([]);
-    const { changes } = world.start();
-    await world.queueCommand(target);
+    const { changes } = fixture.start();
+    await fixture.queueCommand(target);
     await eventually(async () => {
-      expect(await world.pushRow(target)).toMatchObject({ claimed_at: null });
-      const { last_push_result } = await world.deviceRow(target);
+      expect(await fixture.pushRow(target)).toMatchObject({ claimed_at: null });
+      const { last_push_result } = await fixture.deviceRow(target);
       expect(last_push_result).toBe('no_push_certificate');
     });
     await bring(bare);
     expect(await jobs()).toEqual([`push.rearm:${TOPIC}`]);
-    await world.runRearmJobs();
+    await fixture.runRearmJobs();
     await changes.notify('push_certificates');
-    await eventually(() => expect(world.accepted(target)).toBe(1));
+    await eventually(() => expect(fixture.accepted(target)).toBe(1));
   });
 
   it('leaves the certificate added before in use until then', async () => {
-    const target = await world.device();
-    const used = await world.addCertificate();
+    const target = await fixture.device();
+    const used = await fixture.addCertificate();
     const bare = await addBare();
-    const { changes } = world.start();
-    await world.queueCommand(target);
-    await eventually(() => expect(world.accepted(target)).toBe(1));
+    const { changes } = fixture.start();
+    await fixture.queueCommand(target);
+    await eventually(() => expect(fixture.accepted(target)).toBe(1));
     expect(bare.id).toBeGreaterThan(used);
     await change((trx) => service.change(trx, bare));
     await changes.notify('push_certificates');
-    const swaps = world.logLines.filter(({ msg }) => msg === 'push certificate changed');
+    const swaps = fixture.logLines.filter(({ msg }) => msg === 'push certificate changed');
     expect(swaps).toHaveLength(1);
   });
 });

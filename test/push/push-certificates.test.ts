@@ -3,15 +3,15 @@ import { inTransaction } from '../../src/db/connection/unit-of-work.js';
 import { issuePushCertificate, privateKeyPem } from '../../src/lab/pki/lab-authority.js';
 import { CertificateService } from '../../src/pki/certificates/certificate-service.js';
 import { createPushCertificateLoader } from '../../src/push/push-certificates.js';
-import { type PushWorld, startPushWorld } from './push-world.js';
+import { type PushFixture, startPushFixture } from './push-fixture.js';
 
-let world: PushWorld;
+let fixture: PushFixture;
 
 beforeAll(async () => {
-  world = await startPushWorld();
+  fixture = await startPushFixture();
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 let topics = 0;
 
@@ -20,16 +20,16 @@ function newTopic(): string {
   return `com.apple.mgmt.External.bbbbbbbb-0000-4000-8000-${String(topics).padStart(12, '0')}`;
 }
 
-const row = (id: number) => world.db.knex('certificates').where({ id });
+const row = (id: number) => fixture.db.knex('certificates').where({ id });
 
 async function load(topic: string) {
-  const { db, box } = world;
+  const { db, box } = fixture;
   return createPushCertificateLoader({ db, box })(topic);
 }
 
 describe('the push certificate of a topic', () => {
   it('is undefined when none is stored', async () => {
-    await world.addCertificate(newTopic());
+    await fixture.addCertificate(newTopic());
     expect(await load(newTopic())).toBeUndefined();
   });
 
@@ -41,20 +41,20 @@ describe('the push certificate of a topic', () => {
     ['serves another purpose', { purpose: 'mdm.encrypt' }],
   ])('is never one that %s', async (_, facts) => {
     const topic = newTopic();
-    const id = await world.addCertificate(topic);
+    const id = await fixture.addCertificate(topic);
     await row(id).update(facts);
     expect(await load(topic)).toBeUndefined();
   });
 
   it('is the usable one added last, with its key and its chain', async () => {
     const topic = newTopic();
-    const first = await world.addCertificate(topic);
-    const second = await world.addCertificate(topic);
-    const revoked = await world.addCertificate(topic);
+    const first = await fixture.addCertificate(topic);
+    const second = await fixture.addCertificate(topic);
+    const revoked = await fixture.addCertificate(topic);
     await row(revoked).update({ revoked_at: new Date() });
     // Issued later, yet added earlier: adding a former certificate again is intended.
     await row(first).update({ not_before: new Date(Date.now() - 1_000) });
-    const { certificate: issuer } = world.authority;
+    const { certificate: issuer } = fixture.authority;
     await row(second).update({ chain_der: Buffer.concat([issuer.der, issuer.der]) });
     const found = await load(topic);
     const stored = await row(second).first();
@@ -64,9 +64,9 @@ describe('the push certificate of a topic', () => {
   });
 
   it('cannot be added while the lab has its own', async () => {
-    const issued = await issuePushCertificate(world.authority);
+    const issued = await issuePushCertificate(fixture.authority);
     const service = new CertificateService({
-      box: world.box,
+      box: fixture.box,
       isLab: true,
       onAuthoritiesChange: () => undefined,
     });
@@ -75,7 +75,7 @@ describe('the push certificate of a topic', () => {
       pem_certificate: service.present(issued.certificate.der),
       pem_private_key: privateKeyPem(issued),
     } as const;
-    const work = inTransaction(world.db, (trx) => service.add(trx, input));
+    const work = inTransaction(fixture.db, (trx) => service.add(trx, input));
     await expect(work).rejects.toMatchObject({ code: 'lab_only', status: 409 });
   });
 });

@@ -1,55 +1,55 @@
 import { createRearmTask } from '../../src/push/rearm-task.js';
 import { capturingLogger } from '../http/log-lines.js';
-import { type PushWorld, startPushWorld, type TestTarget, TOPIC } from './push-world.js';
+import { type PushFixture, startPushFixture, type TestTarget, TOPIC } from './push-fixture.js';
 
 const { logger } = capturingLogger();
-let world: PushWorld;
+let fixture: PushFixture;
 
 beforeAll(async () => {
-  world = await startPushWorld();
+  fixture = await startPushFixture();
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const OTHER = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-000000000002';
 
 async function waiting(targets: TestTarget[], row: object = {}): Promise<void> {
-  const due_at = world.db.knex.raw("now() + interval '1 hour'");
+  const due_at = fixture.db.knex.raw("now() + interval '1 hour'");
   const rows = targets.map(({ id }) => ({ device_id: id, due_at, ...row }));
-  await world.db.knex.batchInsert('device_pushes', rows, 500);
+  await fixture.db.knex.batchInsert('device_pushes', rows, 500);
 }
 
 async function run(signal = new AbortController().signal): Promise<void> {
-  const task = createRearmTask({ db: world.db, logger });
+  const task = createRearmTask({ db: fixture.db, logger });
   await task.run(task.parse({ topic: TOPIC }), { jobId: 1, attempt: 1, signal });
 }
 
 async function dueIn(targets: TestTarget[]): Promise<number[]> {
-  const rows = await Promise.all(targets.map((target) => world.pushRow(target)));
+  const rows = await Promise.all(targets.map((target) => fixture.pushRow(target)));
   return rows.map((row) => row?.due_in ?? Number.NaN).sort((one, other) => one - other);
 }
 
 describe('rearming a topic', () => {
   it('requires a topic', () => {
-    expect(() => createRearmTask({ db: world.db, logger }).parse({})).toThrow(/topic/);
+    expect(() => createRearmTask({ db: fixture.db, logger }).parse({})).toThrow(/topic/);
   });
 
   it('makes its devices due in three seconds, then five hundred a second', async () => {
-    const targets = await world.devices(1_200);
+    const targets = await fixture.devices(1_200);
     await waiting(targets);
-    await world.db.knex('push_topics').insert({
+    await fixture.db.knex('push_topics').insert({
       topic: TOPIC,
       blocked_reason: 'BadCertificate',
-      retry_at: world.db.knex.raw("now() + interval '1 hour'"),
+      retry_at: fixture.db.knex.raw("now() + interval '1 hour'"),
     });
-    const { rows } = await world.db.knex.raw('select now() as began');
+    const { rows } = await fixture.db.knex.raw('select now() as began');
     await run();
-    expect(await world.db.knex('push_topics')).toEqual([]);
-    const moments = await world.db
+    expect(await fixture.db.knex('push_topics')).toEqual([]);
+    const moments = await fixture.db
       .knex('device_pushes')
       .orderBy('due_at')
       .select<{ after: number }[]>(
-        world.db.knex.raw('extract(epoch from due_at - ?::timestamptz)::float8 as after', [
+        fixture.db.knex.raw('extract(epoch from due_at - ?::timestamptz)::float8 as after', [
           rows[0].began,
         ]),
       );
@@ -62,12 +62,12 @@ describe('rearming a topic', () => {
 
   it('does not change pushes that are under way, due already, or of another topic', async () => {
     const [claimed, due, others] = [
-      await world.devices(1),
-      await world.devices(1),
-      await world.devices(1, OTHER),
+      await fixture.devices(1),
+      await fixture.devices(1),
+      await fixture.devices(1, OTHER),
     ];
-    await waiting(claimed, { claimed_at: world.db.knex.fn.now() });
-    await waiting(due, { due_at: world.db.knex.fn.now() });
+    await waiting(claimed, { claimed_at: fixture.db.knex.fn.now() });
+    await waiting(due, { due_at: fixture.db.knex.fn.now() });
     await waiting(others);
     await run();
     await run();
@@ -77,7 +77,7 @@ describe('rearming a topic', () => {
   });
 
   it('ends early when the process stops', async () => {
-    const targets = await world.devices(1);
+    const targets = await fixture.devices(1);
     await waiting(targets);
     const stopped = new AbortController();
     stopped.abort(new Error('stopping'));

@@ -2,28 +2,28 @@ import { blockTopic } from '../../src/db/push/push-topics.js';
 import type { LogLine } from '../http/log-lines.js';
 import {
   eventually,
-  type PushWorld,
-  startPushWorld,
+  type PushFixture,
+  startPushFixture,
   type TestTarget,
   TOPIC,
-} from './push-world.js';
+} from './push-fixture.js';
 
-let world: PushWorld;
+let fixture: PushFixture;
 
 const OTHER = 'com.apple.mgmt.External.aaaaaaaa-0000-4000-8000-000000000002';
 const MINUTE = 60;
 
 beforeAll(async () => {
-  world = await startPushWorld();
-  for (const topic of [TOPIC, OTHER]) await world.addCertificate(topic);
+  fixture = await startPushFixture();
+  for (const topic of [TOPIC, OTHER]) await fixture.addCertificate(topic);
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const ERROR = 50;
 
 function alerts(): LogLine[] {
-  return world.logLines.filter(({ level }) => level === ERROR);
+  return fixture.logLines.filter(({ level }) => level === ERROR);
 }
 
 interface TopicRow {
@@ -33,7 +33,7 @@ interface TopicRow {
 }
 
 async function blocked(): Promise<TopicRow[]> {
-  const { rows } = await world.db.knex.raw<{ rows: TopicRow[] }>(
+  const { rows } = await fixture.db.knex.raw<{ rows: TopicRow[] }>(
     `select topic, blocked_reason, extract(epoch from retry_at - now())::float8 as retry_in
      from push_topics`,
   );
@@ -42,7 +42,7 @@ async function blocked(): Promise<TopicRow[]> {
 
 async function waits(target: TestTarget, least: number): Promise<void> {
   await eventually(async () => {
-    const row = await world.pushRow(target);
+    const row = await fixture.pushRow(target);
     expect(row).toMatchObject({ claimed_at: null, attempts: 0 });
     expect(row?.due_in).toBeGreaterThan(least);
   });
@@ -51,13 +51,13 @@ async function waits(target: TestTarget, least: number): Promise<void> {
 function delivered(targets: TestTarget[]): Promise<void> {
   return eventually(async () => {
     for (const target of targets) {
-      expect(await world.deviceRow(target)).toMatchObject({ last_push_result: 'delivered' });
+      expect(await fixture.deviceRow(target)).toMatchObject({ last_push_result: 'delivered' });
     }
   });
 }
 
 const refuse = (times?: number) =>
-  world.standIn.addAnswer({
+  fixture.standIn.addAnswer({
     topic: TOPIC,
     status: 403,
     reason: 'BadCertificate',
@@ -66,40 +66,40 @@ const refuse = (times?: number) =>
 
 /** As if the next attempt were due. */
 async function comeRetry(blockedFor = '10 minutes'): Promise<void> {
-  const now = world.db.knex.fn.now();
-  await world.db.knex('push_topics').update({
+  const now = fixture.db.knex.fn.now();
+  await fixture.db.knex('push_topics').update({
     retry_at: now,
-    blocked_at: world.db.knex.raw('now() - ?::interval', [blockedFor]),
+    blocked_at: fixture.db.knex.raw('now() - ?::interval', [blockedFor]),
   });
-  await world.db.knex('device_pushes').update({ due_at: now });
+  await fixture.db.knex('device_pushes').update({ due_at: now });
 }
 
 describe('a push certificate that Apple refuses', () => {
   it('keeps the devices of its topic waiting, and raises one alert', async () => {
-    const targets = await world.devices(20);
+    const targets = await fixture.devices(20);
     refuse();
-    world.start();
-    world.start();
-    for (const target of targets) await world.queueCommand(target);
+    fixture.start();
+    fixture.start();
+    for (const target of targets) await fixture.queueCommand(target);
     for (const target of targets) await waits(target, 8 * MINUTE);
     expect(await blocked()).toMatchObject([{ topic: TOPIC, blocked_reason: 'BadCertificate' }]);
     expect((await blocked())[0]?.retry_in).toBeLessThanOrEqual(10 * MINUTE);
     expect(alerts()).toMatchObject([{ topic: TOPIC, reason: 'BadCertificate' }]);
     const [first] = targets;
-    expect(first && (await world.deviceRow(first))).toMatchObject({ push_state: 'ok' });
+    expect(first && (await fixture.deviceRow(first))).toMatchObject({ push_state: 'ok' });
   });
 
   it('waits as long for a process that finds it being blocked by another', async () => {
-    const other = await world.db.knex.transaction();
+    const other = await fixture.db.knex.transaction();
     await other('push_topics').insert({
       topic: TOPIC,
       blocked_reason: 'BadCertificate',
       retry_at: other.raw("now() + interval '10 minutes'"),
     });
     const refusal = { topic: TOPIC, reason: 'BadCertificate', isProbe: false };
-    const blocking = blockTopic(world.db, refusal);
+    const blocking = blockTopic(fixture.db, refusal);
     await eventually(async () => {
-      const { rows } = await world.db.pool.query(
+      const { rows } = await fixture.db.pool.query(
         "select from pg_stat_activity where datname = current_database() and wait_event = 'transactionid'",
       );
       expect(rows).toHaveLength(1);
@@ -110,39 +110,39 @@ describe('a push certificate that Apple refuses', () => {
   });
 
   it('does not affect other topics', async () => {
-    const [refused, fine] = [await world.device(), await world.device(OTHER)];
+    const [refused, fine] = [await fixture.device(), await fixture.device(OTHER)];
     refuse();
-    world.start();
-    for (const target of [refused, fine]) await world.queueCommand(target);
+    fixture.start();
+    for (const target of [refused, fine]) await fixture.queueCommand(target);
     await waits(refused, 8 * MINUTE);
     await delivered([fine]);
   });
 
   it('is not tried again for each command', async () => {
-    const target = await world.device();
+    const target = await fixture.device();
     refuse();
-    const { service } = world.start();
-    await world.queueCommand(target);
+    const { service } = fixture.start();
+    await fixture.queueCommand(target);
     await waits(target, 8 * MINUTE);
-    world.standIn.resetCounters();
-    await world.queueCommand(target);
+    fixture.standIn.resetCounters();
+    await fixture.queueCommand(target);
     service.wake();
     await waits(target, 8 * MINUTE);
-    expect(world.standIn.report().total).toBe(0);
+    expect(fixture.standIn.report().total).toBe(0);
   });
 
   it('is tested with one push of one process when the retry is due, then half as often', async () => {
-    const targets = await world.devices(10);
+    const targets = await fixture.devices(10);
     refuse();
-    const processes = [world.start(), world.start()];
-    for (const target of targets) await world.queueCommand(target);
+    const processes = [fixture.start(), fixture.start()];
+    for (const target of targets) await fixture.queueCommand(target);
     for (const target of targets) await waits(target, 8 * MINUTE);
     for (const [lasted, retry_in] of [
       ['10 minutes', 10 * MINUTE],
       ['20 minutes', 20 * MINUTE],
       ['3 days', 360 * MINUTE],
     ] as const) {
-      world.standIn.resetCounters();
+      fixture.standIn.resetCounters();
       await comeRetry(lasted);
       for (const { service } of processes) service.wake();
       await eventually(async () => {
@@ -150,61 +150,61 @@ describe('a push certificate that Apple refuses', () => {
       });
       for (const target of targets) await waits(target, 0);
       expect((await blocked())[0]?.retry_in).toBeLessThanOrEqual(retry_in + 1);
-      expect(world.standIn.report().total).toBe(1);
+      expect(fixture.standIn.report().total).toBe(1);
     }
     expect(alerts()).toHaveLength(1);
   });
 
   it('unblocks its topic when the test push is accepted', async () => {
-    const targets = await world.devices(10);
+    const targets = await fixture.devices(10);
     refuse(1);
-    const { service } = world.start();
+    const { service } = fixture.start();
     const [first] = targets;
-    if (first) await world.queueCommand(first);
+    if (first) await fixture.queueCommand(first);
     await eventually(async () => expect(await blocked()).toHaveLength(1));
-    for (const target of targets) await world.queueCommand(target);
+    for (const target of targets) await fixture.queueCommand(target);
     for (const target of targets) await waits(target, 8 * MINUTE);
     await comeRetry();
     service.wake();
     await eventually(async () => expect(await blocked()).toEqual([]));
-    await world.runRearmJobs();
+    await fixture.runRearmJobs();
     await delivered(targets);
     expect(alerts()).toHaveLength(1);
   });
 
   it('unblocks its topic when it is renewed', async () => {
-    const targets = await world.devices(5);
+    const targets = await fixture.devices(5);
     refuse(5);
-    const { changes } = world.start();
-    for (const target of targets) await world.queueCommand(target);
+    const { changes } = fixture.start();
+    for (const target of targets) await fixture.queueCommand(target);
     for (const target of targets) await waits(target, 8 * MINUTE);
-    await world.addCertificate();
+    await fixture.addCertificate();
     await changes.notify('push_certificates');
-    world.standIn.clearAnswers();
-    await world.runRearmJobs();
+    fixture.standIn.clearAnswers();
+    await fixture.runRearmJobs();
     expect(await blocked()).toEqual([]);
     await delivered(targets);
   });
 
   it('does not block its topic when another one has already replaced it', async () => {
-    const target = await world.device();
-    const { clients } = world.start();
+    const target = await fixture.device();
+    const { clients } = fixture.start();
     await clients.forTopic(TOPIC);
-    await world.addCertificate();
+    await fixture.addCertificate();
     refuse(1);
-    await world.queueCommand(target);
+    await fixture.queueCommand(target);
     await delivered([target]);
     expect(await blocked()).toEqual([]);
     expect(alerts()).toEqual([]);
   });
 
   it('is recognized in the TLS handshake too', async () => {
-    const target = await world.device();
-    world.standIn.refuseConnections('tls');
-    world.start();
-    await world.queueCommand(target);
+    const target = await fixture.device();
+    fixture.standIn.refuseConnections('tls');
+    fixture.start();
+    await fixture.queueCommand(target);
     await waits(target, 8 * MINUTE);
-    expect(await world.deviceRow(target)).toMatchObject({
+    expect(await fixture.deviceRow(target)).toMatchObject({
       last_push_result: 'certificate_refused',
       push_state: 'ok',
       failed_push_count: 0,

@@ -1,33 +1,33 @@
-import { eventually, type PushWorld, startPushWorld } from './push-world.js';
+import { eventually, type PushFixture, startPushFixture } from './push-fixture.js';
 
-let world: PushWorld;
+let fixture: PushFixture;
 
 beforeAll(async () => {
-  world = await startPushWorld();
-  await world.addCertificate();
+  fixture = await startPushFixture();
+  await fixture.addCertificate();
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const limits = { firstBackOff: 50, longestBackOff: 200 };
 const WARN = 40;
 
 function away(): void {
-  world.standIn.refuseConnections('connection');
-  world.standIn.destroyConnections();
+  fixture.standIn.refuseConnections('connection');
+  fixture.standIn.destroyConnections();
 }
 
 describe('while the push service cannot be reached', () => {
   it('devices keep their place in the queue, and the log says so once', async () => {
-    const targets = await world.devices(200);
+    const targets = await fixture.devices(200);
     away();
-    world.start({ limits });
-    for (const target of targets) await world.queueCommand(target);
+    fixture.start({ limits });
+    for (const target of targets) await fixture.queueCommand(target);
     await eventually(async () => {
       const [first] = targets;
-      expect(first && (await world.deviceRow(first)).last_push_result).toBe('unreachable');
+      expect(first && (await fixture.deviceRow(first)).last_push_result).toBe('unreachable');
     });
-    const results = await world.db
+    const results = await fixture.db
       .knex('devices')
       .whereIn(
         'id',
@@ -36,28 +36,28 @@ describe('while the push service cannot be reached', () => {
       .select('push_state', 'failed_push_count', 'last_push_at');
     const untouched = { push_state: 'ok', failed_push_count: 0, last_push_at: null };
     expect(results).toEqual(targets.map(() => untouched));
-    expect(await world.db.knex('device_pushes').whereNot({ attempts: 0 })).toEqual([]);
-    world.standIn.refuseConnections(null);
+    expect(await fixture.db.knex('device_pushes').whereNot({ attempts: 0 })).toEqual([]);
+    fixture.standIn.refuseConnections(null);
     await eventually(() => {
-      expect(targets.filter((target) => world.accepted(target) === 0)).toEqual([]);
+      expect(targets.filter((target) => fixture.accepted(target) === 0)).toEqual([]);
     }, 20_000);
     const about = (level: number, words: RegExp) =>
-      world.logLines.filter((line) => line.level === level && words.test(line.msg));
+      fixture.logLines.filter((line) => line.level === level && words.test(line.msg));
     expect(about(WARN, /can be reached/)).toHaveLength(1);
     expect(about(30, /can be reached again/)).toHaveLength(1);
   });
 
   it('the service reports why and since when, and notifies when the failure begins and ends', async () => {
-    const target = await world.device();
+    const target = await fixture.device();
     away();
-    const { service } = world.start({ limits });
+    const { service } = fixture.start({ limits });
     const notified: boolean[] = [];
     service.onFailureChange(() => notified.push(service.failure !== null));
     expect(service.failure).toBeNull();
     const before = Date.now();
-    await world.queueCommand(target);
+    await fixture.queueCommand(target);
     await eventually(() => expect(notified).toEqual([true]));
-    const { host } = new URL(world.standIn.url);
+    const { host } = new URL(fixture.standIn.url);
     const failure = service.failure;
     expect(failure?.why.startsWith(`the push service at ${host} `)).toBe(true);
     const since = failure?.since.getTime() ?? 0;
@@ -65,34 +65,34 @@ describe('while the push service cannot be reached', () => {
     expect(since).toBeLessThanOrEqual(Date.now());
     expect(JSON.stringify(failure)).not.toContain(target.token);
     expect(JSON.stringify(failure)).not.toContain(target.pushMagic);
-    world.standIn.refuseConnections(null);
+    fixture.standIn.refuseConnections(null);
     await eventually(() => expect(notified).toEqual([true, false]));
     expect(service.failure).toBeNull();
   });
 
   it('pushes continue after a connection is lost', async () => {
-    const target = await world.device();
-    world.start({ limits });
+    const target = await fixture.device();
+    fixture.start({ limits });
     for (let time = 1; time <= 3; time += 1) {
-      await world.queueCommand(target);
-      await eventually(() => expect(world.accepted(target)).toBeGreaterThanOrEqual(time));
-      world.standIn.destroyConnections();
+      await fixture.queueCommand(target);
+      await eventually(() => expect(fixture.accepted(target)).toBeGreaterThanOrEqual(time));
+      fixture.standIn.destroyConnections();
     }
   });
 
   it('a process that stops leaves nothing claimed', async () => {
-    const targets = await world.devices(20);
+    const targets = await fixture.devices(20);
     for (const { token } of targets)
-      world.standIn.addAnswer({ token, status: 200, delayMs: 5_000 });
-    const { service } = world.start({ limits: { drainTimeout: 200 } });
-    for (const target of targets) await world.queueCommand(target);
+      fixture.standIn.addAnswer({ token, status: 200, delayMs: 5_000 });
+    const { service } = fixture.start({ limits: { drainTimeout: 200 } });
+    for (const target of targets) await fixture.queueCommand(target);
     await eventually(async () => {
-      expect(await world.db.knex('device_pushes').whereNull('claimed_at')).toEqual([]);
+      expect(await fixture.db.knex('device_pushes').whereNull('claimed_at')).toEqual([]);
     });
     await service.stop();
-    const rows = await world.db.knex('device_pushes').where({ attempts: 0, claimed_at: null });
+    const rows = await fixture.db.knex('device_pushes').where({ attempts: 0, claimed_at: null });
     expect(rows).toHaveLength(20);
     const [device] = targets;
-    expect(device && (await world.deviceRow(device))).toMatchObject({ last_push_result: null });
+    expect(device && (await fixture.deviceRow(device))).toMatchObject({ last_push_result: null });
   });
 });

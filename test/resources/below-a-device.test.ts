@@ -128,7 +128,7 @@ describe.each(all)('devices/{id}/%s', (type, attributes) => {
     expect(line).toMatchObject({ action: `${type}.create`, target_id: String(id) });
   });
 
-  it('is closed to viewers and to devices that do not exist, and leaves nothing then', async () => {
+  it('is refused to viewers and for unknown devices, and stores nothing then', async () => {
     const before = await api.knex(type).count();
     expect((await post(below(type), { type, attributes }, 'viewer')).status).toBe(403);
     const other = type === 'tags' ? { name: 'nowhere' } : attributes;
@@ -142,7 +142,7 @@ describe.each(all)('devices/{id}/%s', (type, attributes) => {
 describe.each(INVENTORY)('%s', (type, attributes) => {
   const of = (id: number) => ({ device: { data: { type: 'devices', id } } });
 
-  it('needs a device, and not another one than that of the path', async () => {
+  it('requires a device, and not another one than that of the path', async () => {
     const lonely = await post(`/api/v1/${type}`, { type, attributes });
     expect([lonely.status, lonely.body.errors[0].source]).toEqual([
       422,

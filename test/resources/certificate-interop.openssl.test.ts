@@ -156,7 +156,7 @@ describe('downloads with the chain', () => {
     await remove(made);
   });
 
-  it('find the issuers among the CAs stored here, where none came along', async () => {
+  it('add the issuers from the stored CAs when the upload had none', async () => {
     const made = await upload({ pem_certificate: text('rsa.pem') });
     const path = `/download/certificates/${made.id}?chain=true`;
     expect((await download(path)).body.toString()).toBe(text('rsa.pem'));
@@ -175,7 +175,7 @@ describe('downloads with the chain', () => {
     for (const certificate of [made, middle, root]) await remove(certificate);
   });
 
-  it('take EC keys away as PKCS #8', async () => {
+  it('contain EC keys as PKCS #8', async () => {
     const pem_private_key = text('ec.key');
     const made = await upload({ pem_certificate: text('ec.pem'), pem_private_key });
     const path = `/rsa_private_keys/${made.relationships.rsa_private_key.data.id}/download`;

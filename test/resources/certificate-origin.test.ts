@@ -68,7 +68,7 @@ describe('the certificate that comes back for a request', () => {
 
   it('is linked to a request made elsewhere, without a key', async () => {
     const keys = await generateEcKeyPair();
-    const made = await takeRequest(keys, 'mdm.webcrt');
+    const made = await uploadRequest(keys, 'mdm.webcrt');
     const answer = await client.create('/ssl_certificates', { pem_certificate: issued(made) });
     expect(answer.relationships.certificate_signing_request?.data?.id).toBe(made.id);
     expect(answer.relationships.rsa_private_key?.data).toBeNull();
@@ -106,7 +106,7 @@ describe('the certificate that comes back for a request', () => {
   it('brings the Apple account of a request for a push certificate', async () => {
     const keys = await nextKeys();
     const apple_account = 'it@example.com';
-    const made = await takeRequest(keys, 'mdm.pushcert', { apple_account });
+    const made = await uploadRequest(keys, 'mdm.pushcert', { apple_account });
     expect(made.attributes.apple_account).toBe(apple_account);
     const subject = [{ type: 'UID', value: 'com.apple.mgmt.External.requested' }];
     const pem_certificate = issued(made, subject);
@@ -114,7 +114,7 @@ describe('the certificate that comes back for a request', () => {
     expect(answer.attributes.apple_account).toBe(apple_account);
   });
 
-  it('may come late, for a certificate that lacked it', async () => {
+  it('may be set later, for a certificate that lacked it', async () => {
     const made = await requestFor('mdm.webcrt');
     const pem_certificate = issued(made);
     const answer = await client.create('/ssl_certificates', { pem_certificate });
@@ -129,7 +129,7 @@ describe('the certificate that comes back for a request', () => {
     ]);
   });
 
-  async function takeRequest(keys: KeyPair, purpose: string, extra: object = {}) {
+  async function uploadRequest(keys: KeyPair, purpose: string, extra: object = {}) {
     const der = buildCsr({ subject: [{ type: 'CN', value: 'elsewhere' }], ...keys });
     return client.create(PATH, { pem_request: der.toString('base64'), purpose, ...extra });
   }

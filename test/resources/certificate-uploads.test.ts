@@ -40,7 +40,7 @@ const nameOf = ({ certificate: { commonName = '' } }: Identity) => [
 ];
 
 describe('an uploaded certificate', () => {
-  it('that is not valid now is taken by force, but nothing worse', async () => {
+  it('that is not valid now is accepted with force, but not with other faults', async () => {
     const identity = await makeIdentity({
       notBefore: new Date(Date.now() - 2 * DAY),
       notAfter: new Date(Date.now() - DAY),
@@ -101,7 +101,7 @@ describe('an uploaded certificate', () => {
     }
   });
 
-  it('comes with its own path only, in any order and how often ever', async () => {
+  it('is accepted only with its own chain, in any order and with repeated CAs', async () => {
     const root = await makeAuthority({ pathLength: 2 });
     const between = await makeAuthority({ issuedBy: root, pathLength: 1 });
     const leaf = await makeIdentity({ issuedBy: between });
@@ -155,7 +155,7 @@ describe('an uploaded certificate', () => {
     }
   });
 
-  it('shows all that stands in it and in its chain', async () => {
+  it('shows all its fields and those of its chain', async () => {
     const root = await makeAuthority({ pathLength: 1 });
     const leaf = await makeIdentity({
       issuedBy: root,

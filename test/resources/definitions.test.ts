@@ -100,7 +100,7 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
       }
     });
 
-    it('takes null only where the column does', async () => {
+    it('accepts null only when the column does', async () => {
       const required = (await columnsOf(definition.table)).filter((c) => c.is_nullable === 'NO');
       const names = required.map(({ column_name }) => column_name);
       const loose = stored.filter(

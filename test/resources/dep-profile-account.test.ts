@@ -125,7 +125,7 @@ describe('a profile with an account', () => {
     expect(await jobs()).toEqual([`dep.define/${one}`, `dep.define/${other}`].toSorted());
   });
 
-  it('is unknown to Apple again when its account is taken away, or is another', async () => {
+  it('is unknown to Apple again when its account is removed or changed', async () => {
     const nothing = { uuid: null, definition_digest: null, last_upload_at: null };
     const moved = await defined();
     await move(moved, second);
@@ -162,7 +162,7 @@ describe('a profile with an account', () => {
     expect((await move(id, first)).status).toBe(200);
   });
 
-  it('leaves its devices when it goes, as if nobody had taken it from them', async () => {
+  it('is unassigned from its devices when it is deleted, not counted as unassigned by an admin', async () => {
     const id = await defined();
     const device = await deviceWith(id);
     await api.knex('dep_devices').update({ assignment_due_at: null, assignment_attempts: 3 });
@@ -197,14 +197,14 @@ describe('a profile with an account', () => {
     });
   });
 
-  it('goes without more where nothing needs it', async () => {
+  it('is deleted without a job when no device needs one', async () => {
     for (const id of [await defined(), (await create(null)).body.data.id]) {
       expect((await send('delete', `profiles/${id}`)).status).toBe(204);
       expect(await rowOf(id)).toBeUndefined();
     }
   });
 
-  it('that an admin has taken from a device is not given back by itself', async () => {
+  it('that an admin has unassigned from a device is not assigned again automatically', async () => {
     const id = await defined();
     const device = await deviceWith(id);
     await api.knex('devices').where({ id: device }).update({ dep_profile_id: null });

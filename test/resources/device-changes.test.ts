@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { createPruneRecordsTask } from '../../src/jobs/tasks/batch-tasks.js';
-import { failed, ManagedDevice } from '../assignments/assignment-world.js';
+import { failed, ManagedDevice } from '../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import type { Fields } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
@@ -58,7 +58,7 @@ async function report(device: ManagedDevice, reports: Record<string, Fields>): P
     const fields = reports[String(type)];
     return fields === undefined ? undefined : { status: 'Acknowledged', fields };
   });
-  await app.settled();
+  await app.waitForReports();
 }
 
 async function known(): Promise<ManagedDevice> {
@@ -67,7 +67,7 @@ async function known(): Promise<ManagedDevice> {
     const fields = REPORTS[String(type)];
     return fields === undefined ? undefined : { status: 'Acknowledged', fields };
   });
-  await app.settled();
+  await app.waitForReports();
   await report(device, REPORTS);
   return device;
 }
@@ -85,13 +85,13 @@ const ATTRIBUTE = { kind: 'attribute', change: 'changed', name: null };
 const REPORTED = { cause: 'report', caused_by: null };
 
 describe('changes of a device', () => {
-  it('do not appear while it becomes known, nor when it reports the same again', async () => {
+  it('are not stored while it becomes known, nor when it reports the same again', async () => {
     const device = await known();
     await report(device, REPORTS);
     expect(await changesOf(device)).toEqual([]);
   });
 
-  it('are one row for each attribute that it reports otherwise, but not for those that always change', async () => {
+  it('are one row for each changed attribute, except those that always change', async () => {
     const device = await known();
     const QueryResponses = {
       DeviceName: 'iPad of Ben',
@@ -114,7 +114,7 @@ describe('changes of a device', () => {
     ]);
   });
 
-  it('are applications and profiles that appear, go and get another version', async () => {
+  it('include applications and profiles that are added, removed and updated', async () => {
     const device = await known();
     await report(device, {
       InstalledApplicationList: {
@@ -180,7 +180,7 @@ describe('changes of a device', () => {
     );
   });
 
-  it('are certificates that appear and go', async () => {
+  it('include certificates that are added and removed', async () => {
     const device = await known();
     const list = (...names: string[]) => ({
       CertificateList: {
@@ -198,7 +198,7 @@ describe('changes of a device', () => {
     ]);
   });
 
-  it('name the command that has made them', async () => {
+  it('name the command that caused them', async () => {
     const device = await known();
     const queue = async (request_type: string, parameters: object) => {
       const { status } = await api.post('/commands', {
@@ -214,7 +214,7 @@ describe('changes of a device', () => {
     await device.poll(({ RequestType: type }) =>
       type === 'RemoveProfile' ? { status: 'Acknowledged' } : undefined,
     );
-    await app.settled();
+    await app.waitForReports();
     expect((await changesOf(device))[0]).toEqual({
       ...{ kind: 'profile', change: 'gone', attribute: 'com.example.wifi', name: 'Wi-Fi' },
       ...{ old: 'A', new: null, cause: 'command', caused_by: 'RemoveProfile' },
@@ -223,7 +223,7 @@ describe('changes of a device', () => {
     await device.poll(({ RequestType: type }) =>
       type === 'RemoveProfile' ? failed('No.') : undefined,
     );
-    await app.settled();
+    await app.waitForReports();
     const gone = (await changesOf(device)).filter(
       ({ change }: { change: string }) => change === 'gone',
     );
@@ -253,11 +253,11 @@ describe('changes of a device', () => {
     ]);
   });
 
-  it('are the end of an enrollment and the next one, but not what the device has to report again', async () => {
+  it('include the end of an enrollment and the next one, but not facts that are reported again', async () => {
     const device = await known();
     await device.wire.checkIn('CheckOut');
     await device.wire.enroll();
-    await app.settled();
+    await app.waitForReports();
     expect(await changesOf(device)).toEqual([
       {
         ...ATTRIBUTE,
@@ -278,7 +278,7 @@ describe('changes of a device', () => {
     ]);
   });
 
-  it('are listed for all devices, for viewers too, and filtered', async () => {
+  it('are listed for all devices, open to viewers, and filtered', async () => {
     const [one, other] = [await known(), await known()];
     const answers = (DeviceName: string) => ({
       DeviceInformation: { QueryResponses: { DeviceName, OSVersion: '26.1' } },

@@ -77,7 +77,7 @@ describe('former enrollments', () => {
     expect(devices.body.data.map(({ id }: { id: number }) => id)).toEqual([deviceId]);
   });
 
-  it('are for nobody to write', async () => {
+  it('are read-only', async () => {
     const data = { type: 'former_enrollments', attributes: {} };
     const post = (path: string) => request(api.app).post(`/api/v1${path}`).send({ data });
     expect((await post('/former_enrollments')).status).toBe(405);
@@ -106,12 +106,12 @@ describe('enrollment requests', () => {
     ]);
   });
 
-  it('are not for viewers', async () => {
+  it('are refused to viewers', async () => {
     expect((await get('/enrollment_requests')).status).toBe(403);
     expect((await get(`/devices/${deviceId}/enrollment_requests`)).status).toBe(403);
   });
 
-  it('say who asked, and what became of it', async () => {
+  it('show who requested the enrollment, and its result', async () => {
     const { body } = await get('/enrollment_requests?sort=serial_number', 'operator');
     const requests = body.data.map(({ attributes }: { attributes: Record<string, unknown> }) => [
       ...[attributes.serial_number, attributes.method, attributes.state],
@@ -138,7 +138,7 @@ describe('enrollment requests', () => {
     expect(body.data).toMatchObject([{ attributes: { serial_number: 'ENROLLED', udid: 'KNOWN' } }]);
   });
 
-  it('are filtered by whether they were met', async () => {
+  it('are filtered by whether they were completed', async () => {
     const rule = JSON.stringify([{ name: 'enrolled_at', op: 'is_', val: null }]);
     const path = `/enrollment_requests?filter=${encodeURIComponent(rule)}&sort=serial_number`;
     const { body } = await get(path, 'operator');
@@ -148,7 +148,7 @@ describe('enrollment requests', () => {
     expect(serials).toEqual(['EXPIRED', 'WAITING']);
   });
 
-  it('are for nobody to write', async () => {
+  it('are read-only', async () => {
     const data = { type: 'enrollment_requests', attributes: {} };
     expect((await request(api.app).post('/api/v1/enrollment_requests').send({ data })).status).toBe(
       405,

@@ -22,7 +22,7 @@ const rename = (etag: string) =>
     .send({ data: { type: 'devices', attributes: { asset_tag: 'A-1' } } });
 
 describe('If-Match on a device', () => {
-  it('is not defeated by its contacts', async () => {
+  it('does not fail because of its contacts', async () => {
     const etag = await tagOf();
     await api.knex('devices').update({
       last_seen: new Date(),
@@ -40,7 +40,7 @@ describe('If-Match on a device', () => {
   it.each([
     ['what an inventory finds', { os_version: '26.1' }],
     ['what another administrator writes', { asset_tag: 'B-2' }],
-  ])('notices %s', async (_what, change) => {
+  ])('fails after %s', async (_what, change) => {
     const etag = await tagOf();
     await api.knex('devices').update(change);
     expect((await rename(etag)).status).toBe(412);
@@ -48,7 +48,7 @@ describe('If-Match on a device', () => {
 });
 
 describe('If-Match on an account of the enrollment program', () => {
-  it('notices another secret, which no document shows', async () => {
+  it('fails after a change of a secret, which no document shows', async () => {
     const created = await request(api.app)
       .post('/api/v1/dep/accounts')
       .send({ data: { type: 'dep_accounts', attributes: { consumer_secret: 'first' } } });

@@ -78,7 +78,7 @@ async function version(): Promise<number> {
 }
 
 describe.each(FORMS)('a key of OpenSSL as %s', (_form, options) => {
-  it('comes after its push certificate by PATCH, and wakes the devices that wait', async () => {
+  it('is added to its push certificate by PATCH, and wakes the devices that wait', async () => {
     const { certificate, key } = makePair(options);
     const id = await uploaded(certificate);
     expect([await keyOf(id), await rearming()]).toEqual([null, []]);
@@ -91,7 +91,7 @@ describe.each(FORMS)('a key of OpenSSL as %s', (_form, options) => {
     expect(await version()).toBeGreaterThan(before);
   });
 
-  it('comes after it by the same POST once more, too', async () => {
+  it('is added to it by a repeated POST, too', async () => {
     const { certificate, key } = makePair(options);
     const id = await uploaded(certificate);
     const before = await version();

@@ -65,7 +65,7 @@ describe('a push certificate of another topic than enrolled devices listen to', 
     expect(await rows()).toEqual([1, 1]);
   });
 
-  it('is accepted where they enrolled before the first certificate: no other one could wake them', async () => {
+  it('is accepted when they enrolled before the first certificate: no other one could wake them', async () => {
     await enroll(2, PLACEHOLDER_TOPIC);
     expect((await push(OTHER)).status).toBe(201);
   });
@@ -91,7 +91,7 @@ describe('a push certificate of another topic than enrolled devices listen to', 
     });
   });
 
-  it('is taken by force, with its line of audit, and from then on without', async () => {
+  it('is accepted with force, with an audit line, and from then on without', async () => {
     await enroll(1, FORMER);
     const forced = await push(OTHER, {}, '?force=true');
     expect(forced.status).toBe(201);
@@ -140,7 +140,7 @@ describe('the Apple account of a push certificate', () => {
     return [body.data[0].attributes.apple_account, Number(body.data[0].id)];
   };
 
-  it('is taken over by a renewal, unless it says another or none', async () => {
+  it('is copied to a renewal, unless it names another or none', async () => {
     expect(await accountOf(FORMER, { apple_account: 'it@example.com' })).toEqual([
       'it@example.com',
       expect.any(Number),
@@ -168,7 +168,7 @@ describe('the Apple account of a push certificate', () => {
     expect(await change({ purpose: 'mdm.encrypt' })).toEqual([200, null]);
   });
 
-  it('belongs to no other kind of certificate', async () => {
+  it('is not accepted for other kinds of certificates', async () => {
     const { certificate } = await makePushIdentity(FORMER);
     const attributes = { pem_certificate: certificatePem(certificate), purpose: 'mdm.encrypt' };
     const fault = [422, ['validation_failed', '/data/attributes/apple_account']];

@@ -65,14 +65,14 @@ describe('devices/{id}/relationships/tags', () => {
     expect(await linked()).toEqual([]);
   });
 
-  it('removes with DELETE what is there', async () => {
+  it('removes existing links with DELETE', async () => {
     const [a, b, c] = tagIds as [number, number, number];
     await send('post', [tag(a), tag(b)]);
     const removed = await send('delete', [tag(a), tag(c)]);
     expect([removed.status, removed.body.data]).toEqual([200, [tag(b)]]);
   });
 
-  it('writes into the audit trail which ids were added and removed', async () => {
+  it('audits which ids were added and removed', async () => {
     const [a, b, c] = tagIds as [number, number, number];
     await send('patch', [tag(a), tag(b)]);
     await send('patch', [tag(b), tag(c)]);

@@ -37,7 +37,7 @@ describe('a saved view', () => {
     '/devices?q=two words',
     `/${'x'.repeat(4_000)}`,
     '',
-  ])('refuses any other place: %j', async (path) => {
+  ])('refuses any other page: %j', async (path) => {
     const { status, body } = await api.post('/saved_views', view({ name: 'Other', path }));
     expect([status, body.errors[0].source]).toEqual([422, { pointer: '/data/attributes/path' }]);
   });

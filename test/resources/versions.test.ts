@@ -120,7 +120,7 @@ describe('versions', () => {
     ]);
   });
 
-  it('are text to patterns', async () => {
+  it('are compared as text by patterns', async () => {
     expect(await filtered('startswith', '15.0.')).toEqual(['15.0.0']);
     expect(await filtered('like', '%.10')).toEqual(['15.7.10']);
   });

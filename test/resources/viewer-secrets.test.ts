@@ -83,7 +83,7 @@ describe('the parameters of InstallProfile', () => {
   };
   const PayloadContent = [{ PayloadType: 'com.apple.wifi.managed', Password: 'secret' }];
 
-  it.each(['viewer', 'admin'])('name the profile and hold nothing of it: %s', async (role) => {
+  it.each(['viewer', 'admin'])('name the profile and contain nothing of it: %s', async (role) => {
     const profile = buildPlist({ ...names, PayloadType: 'Configuration', PayloadContent });
     const id = await queue('InstallProfile', { Payload: profile.toString('base64') });
     expect((await shownOf(id, role)).parameters).toEqual({

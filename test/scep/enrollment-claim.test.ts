@@ -8,7 +8,7 @@ import type { ChallengeOptions } from '../../src/pki/authority/enrollment-challe
 import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
 import { nextKeys } from '../helpers/prepared-keys.js';
-import { addLink } from '../mdm/request-world.js';
+import { addLink } from '../mdm/request-fixture.js';
 import {
   ask,
   csrOf,

@@ -11,7 +11,7 @@ import { certificateRecord } from '../../src/pki/certificates/certificate-record
 import { MessageType } from '../../src/protocol/scep/scep.js';
 import { type Identity, identityOf, rsaIdentity } from '../crypto/identities.js';
 import { nextKeys } from '../helpers/prepared-keys.js';
-import { addLink, signedRequest } from '../mdm/request-world.js';
+import { addLink, signedRequest } from '../mdm/request-fixture.js';
 import { ask, csrOf, issuedIn, type ScepServer, startScepServer } from './scep-server.js';
 
 const UDID = '00008110-001A2B3C4D5E6F70';
@@ -122,16 +122,19 @@ describe('a certificate for an enrollment without proof', () => {
 });
 
 describe('a certificate for an enrollment with proof', () => {
-  it.each(['ota', 'automated'] as const)('says which device it is for: %s', async (method) => {
-    await configure({
-      subject: 'O=Example/OU=%SerialNumber%/CN=%HardwareUUID%',
-      subject_alt_name: { uniformResourceIdentifier: 'urn:device:%SerialNumber%' },
-    });
-    const { leaf } = await issueForRequest({ ...FACTS, method });
-    expect(leaf.subject).toBe(`CN=${UDID},OU=${SERIAL},O=Example`);
-    expect(leaf.subjectAltNames).toEqual([{ type: 'uri', value: `urn:device:${SERIAL}` }]);
-    expect(leaf.isCa).toBe(false);
-  });
+  it.each(['ota', 'automated'] as const)(
+    'contains the identifiers of its device: %s',
+    async (method) => {
+      await configure({
+        subject: 'O=Example/OU=%SerialNumber%/CN=%HardwareUUID%',
+        subject_alt_name: { uniformResourceIdentifier: 'urn:device:%SerialNumber%' },
+      });
+      const { leaf } = await issueForRequest({ ...FACTS, method });
+      expect(leaf.subject).toBe(`CN=${UDID},OU=${SERIAL},O=Example`);
+      expect(leaf.subjectAltNames).toEqual([{ type: 'uri', value: `urn:device:${SERIAL}` }]);
+      expect(leaf.isCa).toBe(false);
+    },
+  );
 
   it('names the account if the settings contain it', async () => {
     await configure({

@@ -5,7 +5,7 @@ import { renewalTime } from '../../src/pki/authority/authority.js';
 import { FailInfo } from '../../src/protocol/scep/scep.js';
 import { type Identity, rsaIdentity } from '../crypto/identities.js';
 import { nextKeys } from '../helpers/prepared-keys.js';
-import { eventually } from '../push/push-world.js';
+import { eventually } from '../push/push-fixture.js';
 import {
   ask,
   csrOf,

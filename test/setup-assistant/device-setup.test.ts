@@ -1,7 +1,7 @@
 import { parsePlistDict } from '../../src/protocol/plist/plist.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
-import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';
+import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-fixture.js';
 import {
   assignProfile,
   carryOut,
@@ -12,7 +12,7 @@ import {
   TIMEOUT,
   typeIn,
   WAITING,
-} from './setup-world.js';
+} from './setup-fixture.js';
 
 let app: TestApp;
 
@@ -56,7 +56,7 @@ async function overTheAir(given: TestApp): Promise<TestDevice> {
 }
 
 describe('a device that waits in Setup Assistant', () => {
-  it('gets its inventory, then DeviceConfigured, and is then known to be set up', async () => {
+  it('gets its inventory, then DeviceConfigured, and is then shown as configured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const id = await idOf(app, device);
     const waiting = await setupOf(app, device);
@@ -65,7 +65,7 @@ describe('a device that waits in Setup Assistant', () => {
     const types = await carryOut(device);
     expect(types[0]).toBe('DeviceInformation');
     expect(types.indexOf('DeviceConfigured')).toBe(types.length - 1);
-    await app.settled();
+    await app.waitForReports();
     const done = await setupOf(app, device);
     expect(done).toMatchObject({ state: 'configured', reason: null });
     expect(done.ended_at).not.toBeNull();
@@ -75,7 +75,7 @@ describe('a device that waits in Setup Assistant', () => {
   });
 
   it.each(['tag', 'group', 'both'] as const)(
-    'gets each profile that it has by its %s once, in their order, before DeviceConfigured',
+    'gets each profile assigned by its %s once, in their order, before DeviceConfigured',
     async (by) => {
       const { device, links } = await createRecord(app, by);
       const { links: others } = await createRecord(app, 'both');
@@ -96,7 +96,7 @@ describe('a device that waits in Setup Assistant', () => {
     },
   );
 
-  it('gets what an admin queues meanwhile, whatever its priority, before DeviceConfigured', async () => {
+  it('gets commands that an admin queues meanwhile, whatever their priority, before DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const attributes = { request_type: 'ManagedMediaList', priority: -1000 };
     const path = `/devices/${await idOf(app, device)}/commands`;
@@ -134,7 +134,7 @@ describe('a device that waits in Setup Assistant', () => {
       const ErrorChain = [{ LocalizedDescription: 'The payload is bad', ErrorCode: 1 }];
       await device.report(offered, status, { ErrorChain });
       expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
-      await app.settled();
+      await app.waitForReports();
       const { id: profileId } = await app.db.knex('profiles').where({ identifier }).first('id');
       const { state, reason } = await setupOf(app, device);
       expect(state).toBe('configured');
@@ -150,11 +150,11 @@ describe('a device that waits in Setup Assistant', () => {
   it.each([
     ['Cancelled', 'an admin said so'],
     ['Expired', null],
-  ])('says so where a profile is %s when it goes on by itself', async (status, why) => {
+  ])('shows that a profile is %s when it leaves Setup Assistant by itself', async (status, why) => {
     const { device, links } = await createRecord(app, 'tag');
     const identifier = await assignProfile(app, links);
     await device.enroll({}, WAITING);
-    await app.settled();
+    await app.waitForReports();
     const device_id = await idOf(app, device);
     const commands = app.db.knex('commands').where({ device_id, request_type: 'InstallProfile' });
     const [{ id }] = await commands.update({ status, reason: why }).returning('id');
@@ -176,13 +176,13 @@ describe('a device that waits in Setup Assistant', () => {
     expect(types).not.toContain('InstallProfile');
     expect(types.at(-1)).toBe('DeviceConfigured');
     expect(app.logText()).toContain('a profile could not be built');
-    await app.settled();
+    await app.waitForReports();
     const { state, reason } = await setupOf(app, device);
     expect(state).toBe('configured');
     expect(reason).toMatch(/^profile \d+ ".+" was left out: it could not be built$/);
   });
 
-  it('gets nothing twice when it says again that it waits', async () => {
+  it('gets nothing twice when it reports again that it waits', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -197,14 +197,14 @@ describe('a device that waits in Setup Assistant', () => {
   it('is set up again when it still waits a minute after DeviceConfigured', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await carryOut(device);
-    await app.settled();
+    await app.waitForReports();
     await app.db.knex('device_setups').update({ ended_at: new Date(Date.now() - 61_000) });
     await device.tokenUpdate(WAITING);
     expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', ended_at: null });
     expect(await carryOut(device)).toEqual(['DeviceConfigured']);
   });
 
-  it('goes at once when an admin says so, and nothing is sent twice', async () => {
+  it('is released at once when an admin requests it, and nothing is sent twice', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -214,7 +214,7 @@ describe('a device that waits in Setup Assistant', () => {
     const first = await device.idle();
     expect(typeIn(first)).toBe('DeviceConfigured');
     await device.report(commandIn(first)?.uuid ?? '');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured' });
     const types = await carryOut(device);
     expect(types).toContain('InstallProfile');
@@ -222,7 +222,7 @@ describe('a device that waits in Setup Assistant', () => {
   });
 });
 
-describe('a device that waits and that nothing proves to be the one it says', () => {
+describe('a device that waits without proof of its identity', () => {
   it.each([
     ['an anonymous profile', (given: TestApp) => createTestDevice(given)],
     ['an exchange over the air', (given: TestApp) => overTheAir(given)],
@@ -233,7 +233,7 @@ describe('a device that waits and that nothing proves to be the one it says', ()
     const types = await carryOut(device);
     expect(types).not.toContain('InstallProfile');
     expect(types.at(-1)).toBe('DeviceConfigured');
-    await app.settled();
+    await app.waitForReports();
     const { state, reason } = await setupOf(app, device);
     expect(state).toBe('configured');
     expect(reason).toBe(
@@ -243,7 +243,7 @@ describe('a device that waits and that nothing proves to be the one it says', ()
     expect(app.logText()).toContain('assigned profiles are held back');
   });
 
-  it('gets none either where the enrollment before was automated', async () => {
+  it('gets no profile even if the enrollment before was automated', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await device.enroll();
     await carryOut(device);
@@ -284,7 +284,7 @@ describe('a device that does not wait', () => {
     },
   );
 
-  it('is not set up by what a user of it says', async () => {
+  it('is not set up because of a message of a user', async () => {
     const device = await (await createTestDevice(app)).enroll();
     await device.tokenUpdate({ ...WAITING, UserID: 'U-1', UserShortName: 'anna' });
     await runSetups(app);

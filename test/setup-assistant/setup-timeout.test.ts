@@ -13,7 +13,7 @@ import {
   TIMEOUT,
   typeIn,
   WAITING,
-} from './setup-world.js';
+} from './setup-fixture.js';
 
 let app: TestApp;
 
@@ -66,12 +66,12 @@ describe('a device that waits for too long', () => {
     const first = await device.idle();
     expect(typeIn(first)).toBe('DeviceConfigured');
     await device.report(commandIn(first)?.uuid ?? '');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
     expect(await carryOut(device)).toEqual(['InstallProfile']);
   });
 
-  it('is tried again and again, and then given up while its command stays', async () => {
+  it('is retried five times, then its setup fails while DeviceConfigured stays queued', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     for (let attempt = 1; attempt <= 5; attempt += 1) {
       await letTimePass(app, device);
@@ -93,11 +93,11 @@ describe('a device that waits for too long', () => {
     expect(await runSetups(app)).toEqual([]);
     // It comes back after all.
     expect((await carryOut(device))[0]).toBe('DeviceConfigured');
-    await app.settled();
+    await app.waitForReports();
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured' });
   });
 
-  it('is blamed itself where nothing else is left', async () => {
+  it('has the unanswered DeviceConfigured as the reason when no other command is open', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await carryOut(device, (type) => (type === 'DeviceConfigured' ? 'NotNow' : 'Acknowledged'));
     await letTimePass(app, device);
@@ -108,7 +108,7 @@ describe('a device that waits for too long', () => {
   });
 });
 
-describe('a DeviceConfigured that came to nothing', () => {
+describe('a DeviceConfigured that failed', () => {
   it.each(['Error', 'CommandFormatError'])(
     '(%s) is sent again, with the reason',
     async (status) => {
@@ -123,12 +123,12 @@ describe('a DeviceConfigured that came to nothing', () => {
       expect(await runSetups(app)).toMatchObject([{ level: 40, reason }]);
       expect(await setupOf(app, device)).toMatchObject({ state: 'waiting', attempts: 1, reason });
       expect(await carryOut(device)).toEqual(['DeviceConfigured']);
-      await app.settled();
+      await app.waitForReports();
       expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
     },
   );
 
-  it('goes before everything else again once the time is over', async () => {
+  it('is sent before all other commands again once the time is over', async () => {
     const device = await createBusyDevice();
     await letTimePass(app, device);
     await runSetups(app);
@@ -172,7 +172,7 @@ describe('a DeviceConfigured that came to nothing', () => {
 });
 
 describe('the setup of a device', () => {
-  it('is over when the device has gone on by itself', async () => {
+  it('ends when the device has left Setup Assistant by itself', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await device.tokenUpdate({ AwaitingConfiguration: false });
     expect(await runSetups(app)).toMatchObject([{ level: 30 }]);
@@ -180,7 +180,7 @@ describe('the setup of a device', () => {
     expect(await setupOf(app, device)).toMatchObject({ state: 'configured', reason });
   });
 
-  it('is over when the device unenrolls', async () => {
+  it('ends when the device unenrolls', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     await device.checkOut();
     await runSetups(app);
@@ -188,7 +188,7 @@ describe('the setup of a device', () => {
     expect(await setupOf(app, device)).toMatchObject({ state: 'failed', reason });
   });
 
-  it('is over when the device enrolls anew, and begins anew with it', async () => {
+  it('ends when the device enrolls again, and a new one begins', async () => {
     const { device, links } = await createRecord(app, 'tag');
     await assignProfile(app, links);
     await device.enroll({}, WAITING);
@@ -204,7 +204,7 @@ describe('the setup of a device', () => {
     expect(types.at(-1)).toBe('DeviceConfigured');
   });
 
-  it('goes with the record of the device', async () => {
+  it('is deleted with the record of the device', async () => {
     const device = await (await createTestDevice(app)).enroll({}, WAITING);
     const { status } = await adminApi(app).delete(`/devices/${await idOf(app, device)}`);
     expect(status).toBe(204);
@@ -213,7 +213,7 @@ describe('the setup of a device', () => {
 });
 
 describe('after a crash', () => {
-  it('a device that waits unheard is found and set up', async () => {
+  it('a waiting device without a setup is found and set up', async () => {
     const device = await (await createTestDevice(app)).enroll();
     // As if the process had died between the TokenUpdate and the setup.
     await app.db.knex('devices').update({ awaiting_configuration: true });
@@ -222,7 +222,7 @@ describe('after a crash', () => {
     expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
   });
 
-  it('a setup that cannot begin leaves the check-in answered, and begins later', async () => {
+  it('a check-in is answered although its setup cannot begin, and the setup begins later', async () => {
     await app.db.knex.raw('alter table device_setups rename to hidden');
     const device = await createTestDevice(app);
     await device.authenticate();
@@ -233,7 +233,7 @@ describe('after a crash', () => {
     expect((await carryOut(device)).at(-1)).toBe('DeviceConfigured');
   });
 
-  it('another process goes on with what one has begun', async () => {
+  it('another process continues a setup that was begun', async () => {
     const device = await createBusyDevice();
     await letTimePass(app, device);
     const next = await startApp({ database: app.database, isSweeping: false });
@@ -267,7 +267,7 @@ describe('processes at the same time', () => {
     expect(await app.db.knex('device_setups').distinct().pluck('attempts')).toEqual([1]);
   });
 
-  it('leave alone what is not due', async () => {
+  it('do not change setups that are not due', async () => {
     await (await createTestDevice(app)).enroll({}, WAITING);
     expect(await setupsOf(app, { timeout: TIMEOUT }).advance(100)).toBe(0);
   });

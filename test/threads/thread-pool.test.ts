@@ -18,7 +18,7 @@ function idle(kind: string, bytes: number): Buffer {
 }
 
 describe('the pool of threads', () => {
-  it('reads a message and hands its bytes back', async () => {
+  it('reads a message and returns its bytes to the caller', async () => {
     const raw = ownMemory(idle('applications', MB));
     const before = Buffer.from(raw);
     const { output, ms } = await pool.run('readMessage', raw, { transfer: [raw.buffer] });
@@ -46,7 +46,7 @@ describe('the pool of threads', () => {
     await impatient.close();
   });
 
-  it('lets another owner pass by one whose task is running', async () => {
+  it('runs the task of another owner before one whose owner has a running task', async () => {
     const order: string[] = [];
     const run = async (owner: string, bytes: number) => {
       await pool.run('readMessage', idle('dates', bytes), { owner });
@@ -57,7 +57,7 @@ describe('the pool of threads', () => {
     expect(order.indexOf('modest')).toBeLessThan(2);
   });
 
-  it('rejects what is under way when it is closed', async () => {
+  it('rejects running tasks when it is closed', async () => {
     const runs = Array.from({ length: 4 }, () => pool.run('readMessage', idle('keys', MB)));
     const ends = Promise.allSettled(runs);
     await pool.close();

@@ -19,7 +19,7 @@ function kindsOf(requestType: string) {
 }
 
 describe('the form of a command', () => {
-  it('shows each key by the field that suits its type', () => {
+  it('shows each key by the field of its type', () => {
     expect(kindsOf('DeviceInformation')).toEqual({
       Queries: 'choices',
       DeviceAttestationNonce: 'data',
@@ -38,7 +38,7 @@ describe('the form of a command', () => {
     expect(kindsOf('Settings')).toEqual({ Settings: 'list' });
   });
 
-  it('leaves out what is not filled in, for every command', () => {
+  it('leaves out empty fields, for every command', () => {
     for (const requestType of requestTypes()) {
       const keys = keysOf(requestType);
       const { parameters, problems } = writeForm(keys, newDraft(keys));
@@ -132,7 +132,7 @@ describe('the form of a command', () => {
     expect(without).toEqual([]);
   });
 
-  it('says names of keys in words', () => {
+  it('shows the names of keys as words', () => {
     expect(wordsOf('RebuildKernelCache')).toBe('Rebuild kernel cache');
     expect(wordsOf('PIN')).toBe('PIN');
     expect(wordsOf('iTunesStoreID')).toBe('iTunes store ID');

@@ -5,13 +5,13 @@ import {
   targetRules,
 } from '../../web/src/features/commands/sender/targets.js';
 
-describe('the devices that a command is for', () => {
-  it('are not named by an address without a target', () => {
+describe('the devices that receive a command', () => {
+  it('are none when the address has no target', () => {
     expect(readTarget({})).toBeUndefined();
     expect(readTarget({ devices: [], tags: [] })).toBeUndefined();
   });
 
-  it('are named by id, each once', () => {
+  it('are listed by id, each once', () => {
     const target = readTarget({ devices: [3, 5, 3] });
     expect(target).toEqual({ kind: 'devices', ids: [3, 5] });
     expect(target && targetAttributes(target)).toEqual({
@@ -22,7 +22,7 @@ describe('the devices that a command is for', () => {
     });
   });
 
-  it('match the filter; without a rule every enrolled device does', () => {
+  it('match the filter; without a rule, all enrolled devices match', () => {
     const rules = [{ name: 'platform', op: 'eq', val: 'iOS' }];
     const some = readTarget({ rules: JSON.stringify(rules) });
     expect(some && targetAttributes(some)).toEqual({ filter: rules });
@@ -34,7 +34,7 @@ describe('the devices that a command is for', () => {
     });
   });
 
-  it('are invalid where somebody broke the filter in the address', () => {
+  it('are invalid when the filter in the address is malformed', () => {
     expect(readTarget({ rules: '[{' })).toEqual({ kind: 'invalid' });
     expect(readTarget({ rules: '{}' })).toEqual({ kind: 'invalid' });
     expect(readTarget({ rules: '[1]' })).toEqual({ kind: 'invalid' });

@@ -29,23 +29,23 @@ const namesFor = (role: string, isLost = false) =>
   offersFor({ role, device: { is_mdm_lost_mode_enabled: isLost } }).map(({ name }) => name);
 
 describe('the actions of a device', () => {
-  it('are requests that Apple has', () => {
+  it('send requests that Apple defines', () => {
     expect(requestTypes()).toEqual(expect.arrayContaining([...ACTION_NAMES]));
   });
 
-  it('are offered as far as the role goes', () => {
+  it('are offered according to the role', () => {
     expect(namesFor('viewer')).toEqual([]);
     expect(namesFor('operator')).not.toContain('EraseDevice');
     expect(namesFor('admin')).toContain('EraseDevice');
   });
 
-  it('turn Lost Mode on or off, whichever it is not', () => {
+  it('turn Lost Mode on when it is off, and off when it is on', () => {
     expect(namesFor('admin')).toContain('EnableLostMode');
     expect(namesFor('admin', true)).toContain('DisableLostMode');
     expect(namesFor('admin', true)).not.toContain('EnableLostMode');
   });
 
-  it('name the reason where the device cannot take them', () => {
+  it('show the reason when the device cannot execute them', () => {
     const offers = offersFor({ hasUnlockToken: false });
     expect(offers.find(({ name }) => name === 'ClearPasscode')?.reason).toEqual(REASON);
     expect(offers.find(({ name }) => name === 'DeviceLock')?.reason).toBeUndefined();
@@ -61,7 +61,7 @@ describe('the actions of a device', () => {
     expect(reasonWith(undefined)).toBeUndefined();
   });
 
-  it('rename a Mac and what is supervised, but never what is its own user’s', () => {
+  it('rename a Mac and supervised devices, but never a device that its user owns', () => {
     const reasonFor = (device: Asker['device']) =>
       offersFor({ device }).find(({ name }) => name === 'Settings')?.reason?.code;
     expect(reasonFor({ platform: 'iOS', is_supervised: false })).toBe('not_supervised');
@@ -91,13 +91,13 @@ describe('the actions of a device', () => {
     ]);
   });
 
-  it('ask for more before they are sent, unless nothing is lost by them', () => {
+  it('open a dialog unless they lose no data', () => {
     const offers = offersFor({ device: { is_mdm_lost_mode_enabled: true } });
     const without = offers.filter(({ hasDialog }) => !hasDialog).map(({ name }) => name);
     expect(without).toEqual(['DisableLostMode']);
   });
 
-  it('send what was filled in, and nothing else', () => {
+  it('send the fields that were filled in, and nothing else', () => {
     const { path, body } = actionRequest(7, 'DeviceLock', { Message: 'Lost', PIN: ' ' });
     const attributes = { request_type: 'DeviceLock', parameters: { Message: 'Lost' } };
     expect([path, body]).toEqual([
@@ -107,7 +107,7 @@ describe('the actions of a device', () => {
     expect(actionRequest(7, 'ClearPasscode').path).toBe('/api/v1/devices/7/clear_passcode');
   });
 
-  it('ask for a PIN only of an admin, and only for a Mac', () => {
+  it('require a PIN only from an admin, and only for a Mac', () => {
     expect(fieldsOf('DeviceLock', { platform: 'macOS', role: 'admin' })).toEqual([
       'Message',
       'PIN',
@@ -123,7 +123,7 @@ describe('the name typed to confirm', () => {
     expect(isTyped('C02XL0AAJGH5', ['Ada’s Mac', 'C02XL0AAJGH5'])).toBe(true);
   });
 
-  it('is neither empty nor half of it', () => {
+  it('is neither empty nor incomplete', () => {
     expect(isTyped('', ['', null])).toBe(false);
     expect(isTyped('Ada', ['Ada’s Mac', undefined])).toBe(false);
   });
@@ -142,14 +142,14 @@ describe('the facts of a device', () => {
     expect(factsOf(device)).toEqual([{ group: 'identity', facts }]);
   });
 
-  it('keep no and zero', () => {
+  it('show "no" and zero', () => {
     const groups = factsOf({ fde_enabled: false, failed_push_count: 0 });
     expect(groups.flatMap(({ facts }) => facts.map(({ value }) => value))).toEqual([0, false]);
   });
 });
 
 describe('the answer to a button', () => {
-  it('is said in a sentence', () => {
+  it('is shown as a sentence', () => {
     const push = (attributes: object) => ({ data: { type: 'pushes', attributes } });
     expect(resultOf(push({ status_code: 200 }))).toContain('APNs accepted the push');
     expect(resultOf(push({ status_code: 410, reason: 'Unregistered' }))).toContain('Unregistered');

@@ -48,7 +48,7 @@ async function serialsOf(...f: string[]): Promise<string[]> {
 }
 
 describe('the filters of the device list', () => {
-  it('are all facts that the API filters devices by, each of its kind', () => {
+  it('are all facts that the API filters devices by, each with its type', () => {
     expect(new Set(Object.keys(FILTERS))).toEqual(new Set([...facts, ...MEMBERSHIPS]));
     for (const [name, { kind, isVersion, values }] of filterable) {
       expect([name, kindOf(name)]).toEqual([name, isVersion ? 'version' : (KINDS[kind] ?? 'text')]);
@@ -61,7 +61,7 @@ describe('the filters of the device list', () => {
     expect(labels.filter((label, index) => labels.indexOf(label) !== index)).toEqual([]);
   });
 
-  it('are taken by the API with each of their operators', async () => {
+  it('are accepted by the API with each of their operators', async () => {
     for (const name of Object.keys(FILTERS)) {
       const value = FILTERS[name]?.values?.[0] ?? VALUES[kindOf(name)] ?? '1';
       const chips = operatorsOf(name).map((op) =>
@@ -74,7 +74,7 @@ describe('the filters of the device list', () => {
     }
   });
 
-  it('compare numbers, also those that are not known', async () => {
+  it('compare numbers, including unknown ones', async () => {
     expect(await serialsOf('battery_level~less~0.5')).toEqual(['A1']);
     expect(await serialsOf('battery_level~least~0.9')).toEqual(['A2']);
     expect(await serialsOf('failed_push_count~eq~3')).toEqual(['A1']);
@@ -86,7 +86,7 @@ describe('the filters of the device list', () => {
     expect(await serialsOf('model_number~endswith~ZD/A')).toEqual(['A2']);
   });
 
-  it('leave out a number that is none', () => {
+  it('leave out an invalid number', () => {
     expect(apiRules({ f: ['battery_level~less~much', 'battery_level~eq~'] })).toEqual([]);
   });
 });

@@ -11,7 +11,7 @@ import {
 const rulesOf = (...f: string[]) => apiRules({ f });
 
 describe('the address of the device list', () => {
-  it('keeps what is valid and drops what somebody edited into something else', () => {
+  it('keeps valid parameters and drops invalid ones', () => {
     const search = { q: 4711, f: 'platform', sort: 'name;drop', cols: ['udid'], other: 1 };
     expect(devicesSearch.parse(search)).toEqual({ q: '4711', cols: ['udid'] });
   });
@@ -31,7 +31,7 @@ describe('the widths of columns', () => {
     expect(devicesSearch.parse({ w: { udid: 'wide' } })).toEqual({});
   });
 
-  it('change one at a time, and leave the address with the last', () => {
+  it('change one at a time, and are removed from the address with the last', () => {
     expect(withWidth(undefined, 'udid', 90)).toEqual({ udid: 90 });
     expect(withWidth({ udid: 90 }, 'model', 200)).toEqual({ udid: 90, model: 200 });
     expect(withWidth({ udid: 90, model: 200 }, 'udid', undefined)).toEqual({ model: 200 });
@@ -53,7 +53,7 @@ describe('a chip of the filter', () => {
     expect(RULES.map((rule) => parseRule(chipOf(rule)))).toEqual(RULES);
   });
 
-  it('counts for nothing with an attribute or an operator that does not exist', () => {
+  it('is ignored with an unknown attribute or operator', () => {
     expect(parseRule('password~eq~x')).toBeUndefined();
     expect(parseRule('platform~contains~x')).toBeUndefined();
     expect(parseRule('platform')).toBeUndefined();
@@ -69,13 +69,13 @@ describe('a chip of the filter', () => {
   });
 });
 
-describe('the filter that the API gets', () => {
-  it('searches from three characters on', () => {
+describe('the filter that is sent to the API', () => {
+  it('contains the search from three characters on', () => {
     expect(apiRules({ q: ' ab ' })).toEqual([]);
     expect(apiRules({ q: ' abc ' })).toEqual([{ name: 'search', op: 'contains', val: 'abc' }]);
   });
 
-  it('compares booleans as booleans and times by a duration of whole days', () => {
+  it('compares booleans as booleans, and times by a duration of whole days', () => {
     expect(rulesOf('is_supervised~eq~false', 'last_seen~older~2.6', 'last_seen~newer~no')).toEqual([
       { name: 'is_supervised', op: 'eq', val: false },
       { name: 'last_seen', op: 'lt', val: 'P3D' },
@@ -83,7 +83,7 @@ describe('the filter that the API gets', () => {
     ]);
   });
 
-  it('asks for null where nothing is known', () => {
+  it('compares with null for unknown values', () => {
     expect(rulesOf('asset_tag~empty~')).toEqual([{ name: 'asset_tag', op: 'is', val: null }]);
   });
 

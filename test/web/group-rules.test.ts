@@ -105,13 +105,13 @@ describe('a rule', () => {
     expect(readRule(rule)?.parts).toMatchObject([{ fact: 'tags', op: 'has', value: '3' }]);
   });
 
-  it('is not written while something is to be filled in', () => {
+  it('is not written while a field is empty', () => {
     expect(writeRule(newBlock('all', []))).toBeUndefined();
     expect(writeRule(newBlock('all', [newCondition('os_version')]))).toBeUndefined();
     expect(writeRule(newBlock('all', [newBlock('any', [])]))).toBeUndefined();
   });
 
-  it('is left to JSON where it has what the form cannot show', () => {
+  it('is shown as JSON when the form cannot show all of it', () => {
     expect(readRule([{ name: 'platform', op: 'in', val: ['iOS', 'tvOS'] }])).toBeUndefined();
     expect(readRule([{ name: 'platform', op: 'eq', val: 'iOS' }, 7])).toBeUndefined();
   });

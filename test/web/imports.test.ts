@@ -35,7 +35,7 @@ function isAllowed(file: string, target: string): boolean {
 }
 
 describe('the console', () => {
-  it('imports in one direction: ui knows nobody, no feature knows another', () => {
+  it('imports in one direction: ui imports no feature, and no feature imports another', () => {
     const forbidden = FILES.flatMap((file) =>
       importsOf(file)
         .filter((target) => !isAllowed(file, target))
@@ -45,7 +45,7 @@ describe('the console', () => {
     expect(forbidden).toEqual([]);
   });
 
-  it('has no query and no word of device management in ui', () => {
+  it('has no query and no term of device management in ui', () => {
     const offenders = FILES.filter((file) => file.startsWith('ui/')).filter((file) =>
       /react-query|openapi-fetch|\b(?:devices?|commands?|enroll\w*|MDM)\b/i.test(textOf(file)),
     );

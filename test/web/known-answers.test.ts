@@ -15,7 +15,7 @@ interface Paths {
   '/groups': Paths['/tags'];
 }
 
-describe('the answers that the console knows', () => {
+describe('the cached answers of the console', () => {
   let server: Server;
   let tags: string[];
   let seen: string[];
@@ -53,7 +53,7 @@ describe('the answers that the console knows', () => {
     return client;
   }
 
-  it('answer a list that has not changed, with the same object for its readers', async () => {
+  it('return the same object while the list has not changed', async () => {
     const client = clientWith(new KnownAnswers());
     const queries = new QueryClient();
     const queryKey = ['tags'];
@@ -79,14 +79,14 @@ describe('the answers that the console knows', () => {
     ]);
   });
 
-  it('leave out answers to requests that change something', async () => {
+  it('exclude answers to requests that change something', async () => {
     const client = clientWith(new KnownAnswers());
     await client.POST('/tags');
     await client.POST('/tags');
     expect(seen).toEqual(['POST /tags - 200', 'POST /tags - 200']);
   });
 
-  it('are forgotten for the next person', async () => {
+  it('are deleted at sign-out', async () => {
     const known = new KnownAnswers();
     const client = clientWith(known);
     await client.GET('/tags');
@@ -95,7 +95,7 @@ describe('the answers that the console knows', () => {
     expect(seen).toEqual(['GET /tags - 200', 'GET /tags - 200']);
   });
 
-  it('still answer the request that has named one, and keep nothing of it for the next person', async () => {
+  it('still answer a request under way at sign-out, and are not stored for the next person', async () => {
     const known = new KnownAnswers();
     const client = clientWith(known);
     await client.GET('/tags');
@@ -112,7 +112,7 @@ describe('the answers that the console knows', () => {
     expect(seen).toEqual(['GET /tags - 200', 'GET /tags W/"Lobby" 304', 'GET /tags - 200']);
   });
 
-  it('are as many as it may keep: the one that was read longest ago is asked in full', async () => {
+  it('are limited in number: the least recently read one is removed', async () => {
     const client = clientWith(new KnownAnswers(1));
     await client.GET('/tags');
     await client.GET('/groups');

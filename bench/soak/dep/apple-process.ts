@@ -17,7 +17,7 @@ export interface AppleCount {
 
 export interface AppleCalls {
   target(): AppleTarget;
-  /** PEM of the certificate; the file that the portal gives for it. */
+  /** PEM of the certificate; the file that the portal returns for it. */
   issueToken(certificate: string): Buffer;
   addDevices(count: number): void;
   /** Removes the first `count` devices. */

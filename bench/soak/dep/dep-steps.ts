@@ -1,5 +1,5 @@
 import { until } from '../scenario.js';
-import type { DepWorld } from './dep-world.js';
+import type { DepFixture } from './dep-fixture.js';
 
 const MAX_WAIT_MS = 15 * 60_000;
 
@@ -14,20 +14,20 @@ interface Account {
 export class DepSteps {
   private accountId = 0;
 
-  constructor(private readonly world: DepWorld) {}
+  constructor(private readonly fixture: DepFixture) {}
 
   private get path(): string {
     return `/dep/accounts/${this.accountId}`;
   }
 
   private async read<T>(path: string): Promise<T> {
-    const { status, body } = await this.world.api.call({ path });
+    const { status, body } = await this.fixture.api.call({ path });
     if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
     return JSON.parse(body.toString()).data.attributes;
   }
 
   private async write(method: 'POST' | 'PATCH', path: string, data: object): Promise<number> {
-    const { status, body } = await this.world.api.call({ method, path, body: { data } });
+    const { status, body } = await this.fixture.api.call({ method, path, body: { data } });
     if (status > 299) throw new Error(`${path}: ${status} ${body}`);
     return Number(JSON.parse(body.toString()).data.id);
   }
@@ -45,7 +45,7 @@ export class DepSteps {
   /** From the upload of the token on. */
   async firstSync(): Promise<number> {
     const startedAt = performance.now();
-    this.accountId = await this.world.uploadToken();
+    this.accountId = await this.fixture.uploadToken();
     await this.untilSynced(null);
     return (performance.now() - startedAt) / 1000;
   }
@@ -75,9 +75,9 @@ export class DepSteps {
 
   /** What has changed since the last one. */
   async deltaSync(): Promise<number> {
-    const { world, path } = this;
+    const { fixture, path } = this;
     const { sync_finished_at } = await this.read<Account>(path);
-    await world.api.call({ method: 'POST', path: `${path}/sync`, body: {} });
+    await fixture.api.call({ method: 'POST', path: `${path}/sync`, body: {} });
     return await this.untilSynced(sync_finished_at);
   }
 }

@@ -3,8 +3,8 @@ import pg from 'pg';
 import type { ApiClient } from '../../load/api-client.js';
 import { usageOf } from '../../load/process-usage.js';
 import type { ScenarioResult } from '../scenario.js';
+import { type DepFixture, openDepFixture } from './dep-fixture.js';
 import { DepSteps } from './dep-steps.js';
-import { type DepWorld, openDepWorld } from './dep-world.js';
 
 export interface DepOptions {
   /** An empty database, or one that is migrated and holds nothing. */
@@ -55,17 +55,17 @@ const latency = ({ seen }: Phase, share: number) => quantile(seen.times, share);
 /** A large account is read, its devices get a profile, and some come and go. */
 export async function depSync(options: DepOptions): Promise<ScenarioResult> {
   const { databaseUrl, devices } = options;
-  const world = await openDepWorld(databaseUrl);
+  const fixture = await openDepFixture(databaseUrl);
   try {
-    await world.apple.addDevices(devices);
-    const measured = await measure(world, new DepSteps(world));
+    await fixture.apple.addDevices(devices);
+    const measured = await measure(fixture, new DepSteps(fixture));
     return {
       name: `${devices} DEP devices`,
-      broken: [...(await brokenCounts(world, options)), ...brokenMeasures(measured, devices)],
+      broken: [...(await brokenCounts(fixture, options)), ...brokenMeasures(measured, devices)],
       figures: figuresOf(measured, devices),
     };
   } finally {
-    await world.close();
+    await fixture.close();
   }
 }
 
@@ -110,7 +110,7 @@ function quantile(times: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
 }
 
-async function measure({ apple, server, api }: DepWorld, steps: DepSteps) {
+async function measure({ apple, server, api }: DepFixture, steps: DepSteps) {
   const rss = () => usageOf(server.pid)?.rssMegabytes ?? 0;
   const rssBefore = rss();
   await server.loopHeldMs();
@@ -131,7 +131,7 @@ async function measure({ apple, server, api }: DepWorld, steps: DepSteps) {
 }
 
 async function brokenCounts(
-  { apple }: DepWorld,
+  { apple }: DepFixture,
   { databaseUrl, devices }: DepOptions,
 ): Promise<string[]> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeBenchDirectory } from '../../load/bench-directory.js';
 import { type ScenarioResult, until } from '../scenario.js';
-import { EmbeddedWorld } from './embedded-world.js';
+import { EmbeddedFixture } from './embedded-fixture.js';
 
 const DISK_MEBIBYTES = 320;
 const BEFORE_MS = 5_000;
@@ -18,23 +18,26 @@ const REASON = 'The disk of the database is full';
 export async function fullDisk(fullMs: number, devices: number): Promise<ScenarioResult> {
   const disk = mountSmallDisk(DISK_MEBIBYTES);
   try {
-    const world = await EmbeddedWorld.open(disk.directory, devices);
+    const fixture = await EmbeddedFixture.open(disk.directory, devices);
     try {
       await sleep(BEFORE_MS);
       disk.fill();
       const notice = { what: '/readyz is 503', ms: NOTICE_MS, everyMs: 100 };
-      const noticeSeconds = await until(async () => (await world.readyz()).status === 503, notice);
-      const { text } = await world.readyz();
+      const noticeSeconds = await until(
+        async () => (await fixture.readyz()).status === 503,
+        notice,
+      );
+      const { text } = await fixture.readyz();
       for (const end = Date.now() + fullMs; Date.now() < end; await sleep(200)) disk.fill();
       disk.free();
-      const recoverySeconds = await world.untilWell(GIVE_UP_MS);
-      const broken = await world.brokenPromises();
+      const recoverySeconds = await fixture.untilWell(GIVE_UP_MS);
+      const broken = await fixture.brokenPromises();
       if (!text.includes(REASON)) broken.push(`/readyz said ${text}`);
       if (recoverySeconds > PROMISED_S) broken.push(`${recoverySeconds.toFixed(1)} s to recover`);
       const figures = { fullSeconds: fullMs / 1000, noticeSeconds, recoverySeconds };
-      return { name: 'a full disk', broken, figures: { ...figures, ...world.figures } };
+      return { name: 'a full disk', broken, figures: { ...figures, ...fixture.figures } };
     } finally {
-      await world.close();
+      await fixture.close();
     }
   } finally {
     disk.remove();

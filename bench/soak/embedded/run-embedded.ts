@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readPostmaster } from '../../../src/embedded-postgres/postmaster-pid.js';
 import { makeBenchDirectory } from '../../load/bench-directory.js';
 import type { ScenarioResult } from '../scenario.js';
-import { EmbeddedWorld } from './embedded-world.js';
+import { EmbeddedFixture } from './embedded-fixture.js';
 import { fullDisk, obstacleToSmallDisk } from './full-disk.js';
 
 const POSTMASTER = 'postmaster-kill';
@@ -48,22 +48,22 @@ const GIVE_UP_MS = 60_000;
 async function postmasterKill(rounds: number, devices: number): Promise<ScenarioResult> {
   const directory = makeBenchDirectory('muster-soak-');
   chmodSync(directory, 0o711);
-  const world = await EmbeddedWorld.open(directory, devices);
+  const fixture = await EmbeddedFixture.open(directory, devices);
   const seconds: number[] = [];
   try {
     for (let round = 0; round < rounds; round += 1) {
       await sleep(PAUSE_MS);
       process.kill(readPostmaster(join(directory, 'postgres', 'data'))?.pid ?? 0, 'SIGKILL');
-      seconds.push(await world.untilWell(GIVE_UP_MS));
+      seconds.push(await fixture.untilWell(GIVE_UP_MS));
     }
-    const broken = await world.brokenPromises();
+    const broken = await fixture.brokenPromises();
     const slowest = Math.max(...seconds);
     if (slowest >= PROMISED_S) broken.push(`a restart took ${slowest.toFixed(1)} s`);
     const mean = seconds.reduce((sum, one) => sum + one, 0) / seconds.length;
-    const figures = { rounds, meanSeconds: mean, slowestSeconds: slowest, ...world.figures };
+    const figures = { rounds, meanSeconds: mean, slowestSeconds: slowest, ...fixture.figures };
     return { name: 'kill -9 of the embedded PostgreSQL', broken, figures };
   } finally {
-    await world.close();
+    await fixture.close();
     rmSync(directory, { recursive: true, force: true });
   }
 }

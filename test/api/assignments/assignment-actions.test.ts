@@ -7,7 +7,7 @@ import {
   itemsOf,
   ManagedDevice,
   reconcilerOf,
-} from '../../assignments/assignment-world.js';
+} from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;
@@ -40,8 +40,8 @@ async function tokenOf(role: 'viewer' | 'operator'): Promise<string> {
   return token;
 }
 
-async function settle(): Promise<void> {
-  await app.settled();
+async function reconcile(): Promise<void> {
+  await app.waitForReports();
   await reconciler.run();
 }
 
@@ -50,21 +50,21 @@ async function assigned() {
   await device.poll();
   const { id } = await addProfile(app);
   await app.db.knex('assignments').insert({ profile_id: id, all_devices: true });
-  await settle();
+  await reconcile();
   return { device, id };
 }
 
 async function failThreeTimes(device: ManagedDevice): Promise<void> {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     await device.poll(() => failed('No.'));
-    await settle();
+    await reconcile();
     await app.db.knex('device_items').update({ next_attempt_at: new Date(0) });
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
   }
 }
 
-describe('trying items again', () => {
+describe('retrying items', () => {
   it('is refused to viewers, for unknown items and for those that have not failed', async () => {
     const { device } = await assigned();
     const [{ id }] = await app.db.knex('device_items').select('id');
@@ -85,11 +85,11 @@ describe('trying items again', () => {
     const [{ id }] = await app.db.knex('device_items').select('id');
     const { status, body } = await operator.post(`/device_items/${id}/retry`);
     expect([status, body.data.attributes]).toMatchObject([200, { state: 'pending', attempts: 0 }]);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it('takes a filter, names its faults, and counts what it tried', async () => {
+  it('accepts a filter, reports its faults, and counts the retried items', async () => {
     const { device, id } = await assigned();
     await failThreeTimes(device);
     const wrong = await operator.post('/device_items/retry', {
@@ -102,20 +102,20 @@ describe('trying items again', () => {
     expect(none.body.data.attributes).toEqual({ retried: 0, has_more: false });
     const all = await operator.post('/device_items/retry', {});
     expect(all.body.data.attributes).toEqual({ retried: 1, has_more: false });
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 });
 
 describe('pausing', () => {
-  it('needs an admin', async () => {
+  it('requires the role admin', async () => {
     for (const path of ['/reconciler/pause', '/reconciler/resume']) {
       expect((await operator.post(path)).status).toBe(403);
     }
     expect((await viewer.get('/reconciler')).status).toBe(200);
   });
 
-  it('keeps everything as it is until it is resumed, and says so', async () => {
+  it('changes nothing on devices until it is resumed, and is shown', async () => {
     const { device, id } = await assigned();
     const paused = await api.post('/reconciler/pause', { reason: 'Holidays' });
     expect([paused.status, paused.body.data.attributes]).toMatchObject([
@@ -124,7 +124,7 @@ describe('pausing', () => {
     ]);
     expect((await api.post('/reconciler/pause')).status).toBe(409);
     await app.db.knex('reconcile_marks').insert({ device_id: device.id });
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toEqual([
       { profile_id: id, state: 'paused', reason_code: 'paused', version: 1 },
     ]);
@@ -133,11 +133,11 @@ describe('pausing', () => {
     const codes = body.data.attributes.warnings.map(({ code }: { code: string }) => code);
     expect(codes).toContain('assignments_paused');
     expect((await api.post('/reconciler/resume')).status).toBe(200);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
   });
 
-  it.each(['profile', 'device'])('stops one %s alone', async (kind) => {
+  it.each(['profile', 'device'])('pauses one %s alone', async (kind) => {
     const { device, id } = await assigned();
     const path = kind === 'profile' ? `/profiles/${id}` : `/devices/${device.id}`;
     const [pause, resume] =
@@ -145,10 +145,10 @@ describe('pausing', () => {
     expect((await api.post(`${path}/${resume}`)).status).toBe(409);
     expect((await api.post(`${path}/${pause}`)).status).toBe(200);
     expect((await api.post(`${path}/${pause}`)).status).toBe(409);
-    await settle();
+    await reconcile();
     expect(await itemsOf(app, device)).toMatchObject([{ state: 'paused' }]);
     expect((await api.post(`${path}/${resume}`)).status).toBe(200);
-    await settle();
+    await reconcile();
     expect(await device.poll()).toEqual(['InstallProfile']);
     expect((await api.post(`/profiles/987654/pause`)).status).toBe(404);
     expect((await api.post(`/devices/987654/pause_items`)).status).toBe(404);
@@ -160,11 +160,11 @@ describe('the status of a profile', () => {
     const { device, id } = await assigned();
     await app.db.knex('devices').insert({ udid: randomUUID() });
     await app.db.knex('reconcile_item_marks').insert({ profile_id: id });
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     await device.poll();
-    await settle();
+    await reconcile();
     const { status, body } = await viewer.get(`/profiles/${id}/status`);
     expect([status, body.data]).toMatchObject([
       200,
@@ -194,7 +194,7 @@ const NO_ITEM =
   'name the item ({"type": "profiles", "id": …}) and a target, or an assignment to be deleted';
 
 describe('the preview of an assignment', () => {
-  it('takes the document that creates the assignment', async () => {
+  it('accepts the document that creates the assignment', async () => {
     const { device, id } = await assigned();
     const other = await addProfile(app);
     const document = (profile: number) => ({
@@ -218,7 +218,7 @@ describe('the preview of an assignment', () => {
     expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/relationships/item/data']);
   });
 
-  it('names the fault of a body that is no draft and no deletion', async () => {
+  it('reports the fault of a body that is neither a draft nor a deletion', async () => {
     const item = { type: 'profiles', id: (await addProfile(app)).id };
     const preview = async (body: object) => {
       const { status, body: answer } = await viewer.post('/assignments/preview', body);
@@ -234,7 +234,7 @@ describe('the preview of an assignment', () => {
     expect((await preview({ assignment: 1, item }))[0]).toBe(422);
   });
 
-  it('counts who gains, who loses, and who can not have it', async () => {
+  it('counts the devices that gain, lose, and cannot have the profile', async () => {
     const device = await ManagedDevice.enroll(app);
     const [{ id: other }] = await app.db.knex('devices').insert({ udid: randomUUID() }, 'id');
     const profile = await addProfile(app);

@@ -1,5 +1,5 @@
 import { buildPlistNodes } from '../../../src/protocol/plist/plist.js';
-import { addProfile, addTag, reconcilerOf } from '../../assignments/assignment-world.js';
+import { addProfile, addTag, reconcilerOf } from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { payload, profile } from '../../profiles/sample-profiles.js';
 import { uploadFile } from '../profile-samples.js';
@@ -75,7 +75,7 @@ describe('an assignment that many devices would gain', () => {
     expect(status).toBe(201);
   });
 
-  it('may come by a tag that devices get', async () => {
+  it('requires it also when devices gain the profile by a tag', async () => {
     const { id } = await addProfile(app);
     const tag = await tagged(0);
     expect((await api.post('/assignments', assignment(id, tag))).status).toBe(201);
@@ -90,7 +90,7 @@ describe('an assignment that many devices would gain', () => {
   });
 });
 
-describe('what would take a profile from many devices', () => {
+describe('a change that would remove a profile from many devices', () => {
   async function held(count: number) {
     const { id, identifier } = await addProfile(app);
     const tag = await tagged(count);
@@ -116,7 +116,7 @@ describe('what would take a profile from many devices', () => {
     expect(await stored()).toEqual([]);
   });
 
-  it('counts no device that can not have the profile', async () => {
+  it('does not count devices that cannot have the profile', async () => {
     const { identifier, made, id } = await held(8);
     const items = app.db.knex('device_items').where({ profile_id: id });
     await items.clone().whereIn('device_id', devices.slice(3)).update({ state: 'not_applicable' });

@@ -203,7 +203,7 @@ describe('the catalogue for one device', () => {
     expect(reasons).toEqual(errors.map(({ code, detail }) => ({ code, detail })));
   });
 
-  it('is filtered by what the device takes', async () => {
+  it('is filtered by the commands that the device accepts', async () => {
     const device = String(await addDevice({ platform: 'iOS', os_version: '27.0' }));
     const all = await read(url({ device, 'filter[eligible]': 'false', 'page[size]': '100' }));
     expect(idsIn(all)).toEqual(expect.arrayContaining(['AvailableOSUpdates', 'SetRecoveryLock']));

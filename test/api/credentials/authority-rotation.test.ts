@@ -32,7 +32,7 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
   const authorityRows = () =>
     app.db.knex('certificates').where({ is_own_ca: true }).orderBy('id').select();
 
-  it('is for admins', async () => {
+  it('requires the role admin', async () => {
     const context = {
       requestId: randomUUID(),
       actor: { name: 'tests', role: 'admin' as const },
@@ -70,7 +70,7 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     expect(await authorityRows()).toHaveLength(1);
   });
 
-  it('lets every process issue by a new CA within two seconds, while devices go on', async () => {
+  it('makes every process issue by the new CA within two seconds, while devices are served', async () => {
     const former = app.container.authorities.current;
     const device = await (await createTestDevice(other)).enroll();
     const reply = await adminApi(app).post(PATH, { key_size: 3072 });
@@ -113,7 +113,7 @@ describe('POST /api/v1/ca_certificates/rotate', () => {
     }
   });
 
-  it('makes one CA for the same Idempotency-Key, and another audit line for none', async () => {
+  it('makes one CA for the same Idempotency-Key, and another audit line without one', async () => {
     const before = (await authorityRows()).length;
     const send = () => adminApi(app).post(PATH).set('Idempotency-Key', 'rotate-once');
     const [one, again] = [await send(), await send()];

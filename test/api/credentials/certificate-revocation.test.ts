@@ -9,8 +9,8 @@ import { certificateRecord } from '../../../src/pki/certificates/certificate-rec
 import { asAuthority, ecIdentity, identityOf } from '../../crypto/identities.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type TestDevice, TOPIC } from '../../helpers/device.js';
-import { rotateAuthority, storedIdentity } from '../../pki/revocation/revocation-world.js';
-import { eventually } from '../../push/push-world.js';
+import { rotateAuthority, storedIdentity } from '../../pki/revocation/revocation-fixture.js';
+import { eventually } from '../../push/push-fixture.js';
 
 const REASONS =
   'reason must be one of unspecified, keyCompromise, cACompromise, affiliationChanged, superseded, ' +
@@ -74,7 +74,7 @@ const stateOf = async ({ fingerprint }: ParsedCertificate) =>
   (await app.db.knex('device_identities').where({ fingerprint }).first())?.state;
 
 describe('POST /certificates/{id}/revoke', () => {
-  it('is for admins', async () => {
+  it('requires the role admin', async () => {
     const { id } = await storedIdentity(app);
     const context = { requestId: 'r', actor: { name: 'cli', role: 'admin' }, sourceAddress: null };
     const input = { name: 'op', role: 'operator' } as const;
@@ -87,7 +87,7 @@ describe('POST /certificates/{id}/revoke', () => {
     expect(await audited(id)).toEqual([line]);
   });
 
-  it('knows no others and takes nothing else', async () => {
+  it('answers 404 for an unknown id, and 400 for query parameters', async () => {
     const { id } = await storedIdentity(app);
     expect((await revoke(987_654)).status).toBe(404);
     expect((await revoke('x')).status).toBe(404);
@@ -161,7 +161,7 @@ describe('POST /certificates/{id}/revoke', () => {
     expect((await rowOf(id)).revoked_at).toBeNull();
   });
 
-  it('names what is known beside the first ten unknown members', async () => {
+  it('lists the known members beside the first ten unknown ones', async () => {
     const { id } = await storedIdentity(app);
     const names = Array.from({ length: 12 }, (_, index) => `x${index}`);
     const answer = await revoke(id, Object.fromEntries(names.map((name) => [name, 1])));
@@ -215,7 +215,7 @@ describe('POST /certificates/{id}/revoke', () => {
     ]);
   });
 
-  it('leaves one that was revoked before as it is', async () => {
+  it('does not change a certificate that was revoked before', async () => {
     const { id } = await storedIdentity(app);
     const first = await revoke(id, { reason: 'keyCompromise' });
     const second = await revoke(id, { reason: 'superseded' });
@@ -226,7 +226,7 @@ describe('POST /certificates/{id}/revoke', () => {
     ]);
   });
 
-  it('is done once for one Idempotency-Key', async () => {
+  it('runs once for one Idempotency-Key', async () => {
     const { id } = await storedIdentity(app);
     const once = () => revoke(id).set('Idempotency-Key', `revoke-${id}`);
     const [first, second] = [await once(), await once()];
@@ -234,7 +234,7 @@ describe('POST /certificates/{id}/revoke', () => {
     expect(await audited(id)).toHaveLength(1);
   });
 
-  it('ends the identity of a device, one that renews, and one that nobody has used', async () => {
+  it('revokes the identity of a device, a renewed one, and an unused one', async () => {
     const { device, id } = await enrolledDevice();
     const [renewal, unused] = [await storedIdentity(app), await storedIdentity(app)];
     const { device_id } = await app.db
@@ -294,7 +294,7 @@ describe('POST /certificates/{id}/revoke', () => {
   });
 
   it.each(['mdm.cacert', 'mdm.webcrt', 'mdm.vendor', 'mdm.pushcert'] as const)(
-    'lets one for %s that was made elsewhere be deleted afterwards',
+    'allows the deletion of a certificate for %s that was issued elsewhere',
     async (purpose) => {
       const { certificate } = await ecIdentity('P-256', asAuthority);
       const record = { ...certificateRecord(certificate, purpose), push_topic: null };
@@ -304,7 +304,7 @@ describe('POST /certificates/{id}/revoke', () => {
     },
   );
 
-  it('revokes the only push certificate of enrolled devices by force alone', async () => {
+  it('revokes the only push certificate of enrolled devices only with force', async () => {
     await enrolledDevice();
     const [only, unused] = [await pushCertificate(TOPIC), await pushCertificate(`${TOPIC}.other`)];
     expect(await refused(only)).toContain('pushes by this certificate alone');

@@ -92,7 +92,7 @@ describe('the download of a certificate', () => {
     expect(named.body).toEqual(pem);
   });
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown parameters and formats', async () => {
     const { id } = await store(await makeIdentity());
     const path = `/download/certificates/${id}`;
     expect(await refusal('/download/certificates/999999')).toEqual([404, 'not_found', undefined]);
@@ -108,7 +108,7 @@ describe('the download of a certificate', () => {
 });
 
 describe('the download of a private key', () => {
-  it('is for admins only', async () => {
+  it('requires the role admin', async () => {
     const { keyId } = await store(await makeIdentity());
     for (const role of ['viewer', 'operator'] as const) {
       expect(await refusal(`/rsa_private_keys/${keyId}/download`, role)).toEqual([
@@ -126,7 +126,7 @@ describe('the download of a private key', () => {
     ]);
   });
 
-  it('never gives the key of a CA', async () => {
+  it('never returns the key of a CA', async () => {
     const { keyId } = await store(await makeAuthority(), 'ca_certificates');
     const own = await app.db
       .knex('certificates')
@@ -154,7 +154,7 @@ describe('the download of a private key', () => {
     expect(await auditLines()).toEqual([]);
   });
 
-  it('never gives a key that was once the key of a CA', async () => {
+  it('never returns a key that was once the key of a CA', async () => {
     const refused = [403, 'forbidden', undefined];
     const deleted = await store(await makeAuthority(), 'ca_certificates');
     expect((await adminApi(app).delete(`/certificates/${deleted.id}`)).status).toBe(204);
@@ -185,7 +185,7 @@ describe('the download of a private key', () => {
     expect(await refusal(`/rsa_private_keys/${requested}/download`)).toEqual(refused);
   });
 
-  it('is PKCS #8 in PEM, or in DER where asked, each time with a line of audit', async () => {
+  it('is PKCS #8 in PEM, or in DER on request, each time with an audit line', async () => {
     const { keyId, identity } = await store(await makeIdentity());
     const path = `/rsa_private_keys/${keyId}/download`;
     const der = exportPrivateKey(identity.privateKey);
@@ -213,7 +213,7 @@ describe('the download of a private key', () => {
     expect(lines[0]).toMatchObject({ actor: 'ADMIN_TOKEN', role: 'admin', outcome: 'success' });
   });
 
-  it('refuses what it does not know', async () => {
+  it('refuses unknown parameters and formats', async () => {
     const { keyId } = await store(await makeIdentity());
     const before = [await auditLines(), await auditLines('refused')];
     const missing = await refusal('/rsa_private_keys/999999/download');
@@ -227,7 +227,7 @@ describe('the download of a private key', () => {
     expect([await auditLines(), await auditLines('refused')]).toEqual(before);
   });
 
-  it('is off with KEY_EXPORT=off', async () => {
+  it('is disabled with KEY_EXPORT=off', async () => {
     const { keyId } = await store(await makeIdentity());
     const closed = await startApp({ env: { KEY_EXPORT: 'off' }, database: app.database });
     const { status, body } = await adminApi(closed).get(`/rsa_private_keys/${keyId}/download`);

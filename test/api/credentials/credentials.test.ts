@@ -161,7 +161,7 @@ describe('GET /api/v1/credentials', () => {
     expect([status, body.errors[0].code]).toEqual([400, 'invalid_parameter']);
   });
 
-  it('shows what ends by itself, the first to end first, and no warning where all is well', async () => {
+  it('shows credentials that expire, the first to expire first, and no warning when all are valid', async () => {
     const push = await certificate();
     const ca = await certificate({ purpose: 'mdm.cacert', name: 'Muster CA', days: 3000 });
     await certificate({ purpose: 'mdm.device', name: 'a device', days: 2 });
@@ -214,7 +214,7 @@ describe('GET /api/v1/credentials', () => {
     });
   });
 
-  it('says that no device is notified of commands without a push certificate', async () => {
+  it('warns that devices are not notified of commands without a push certificate', async () => {
     await devices(3, {});
     expect(await warnings()).toEqual([
       {
@@ -233,7 +233,7 @@ describe('GET /api/v1/credentials', () => {
     ]);
   });
 
-  it('says so of a push certificate without its key', async () => {
+  it('warns about a push certificate without its key', async () => {
     const id = await certificate({ hasKey: false });
     expect(await warnings()).toEqual([
       expect.objectContaining({ code: 'no_push_certificate' }),
@@ -247,7 +247,7 @@ describe('GET /api/v1/credentials', () => {
     ]);
   });
 
-  it('says so of a renewed one, and which stays in use', async () => {
+  it('warns about a renewed push certificate without its key, and names the one in use', async () => {
     const used = await certificate({ days: 40 });
     const renewed = await certificate({ hasKey: false });
     const not_after = new Date('2099-05-06T12:00:00Z');
@@ -264,7 +264,7 @@ describe('GET /api/v1/credentials', () => {
     expect(await warnings()).toEqual([]);
   });
 
-  it('says so of a push certificate that no CA has issued, but not in the lab', async () => {
+  it('warns about a push certificate that no CA has issued, but not in the lab', async () => {
     const id = await certificate();
     await test.db.knex('certificates').where({ id }).update({ issuer: 'CN=APSP:1' });
     expect(await warnings()).toEqual([
@@ -280,7 +280,7 @@ describe('GET /api/v1/credentials', () => {
     expect(inLab.map(({ code }) => code)).toEqual(['lab_on']);
   });
 
-  it('says so of a push certificate that ends before the one that it replaced', async () => {
+  it('warns about a push certificate that ends before the one that it replaced', async () => {
     const former = await certificate({ days: 300 });
     await certificate({ days: 250 });
     await certificate({ days: 400, purpose: 'mdm.webcrt' });
@@ -327,7 +327,7 @@ describe('GET /api/v1/credentials', () => {
     },
   );
 
-  it('says how a push certificate is renewed', async () => {
+  it('explains how a push certificate is renewed', async () => {
     await certificate({ days: 1 });
     const [warning] = await warnings();
     expect(warning?.detail).toMatch(
@@ -335,7 +335,7 @@ describe('GET /api/v1/credentials', () => {
     );
   });
 
-  it('says who can renew a push certificate, where it is known', async () => {
+  it('shows the Apple account that can renew a push certificate, if it is known', async () => {
     const id = await certificate({ days: 1 });
     const apple_account = 'ada@example.com';
     await test.db.knex('certificates').where({ id }).update({ apple_account });
@@ -421,7 +421,7 @@ describe('GET /api/v1/credentials', () => {
     });
     afterEach(() => test.db.knex('device_identities').delete());
 
-    it('there is none of those that are renewed, last longer, or are used no more', async () => {
+    it('is empty for those that are renewed, last longer, or are no longer used', async () => {
       await renewal(await identity({}), null);
       await identity({ not_after: new Date(Date.now() + 31 * DAY_MS) });
       await identity({ state: 'superseded' });
@@ -430,7 +430,7 @@ describe('GET /api/v1/credentials', () => {
       expect(await warnings()).toEqual([]);
     });
 
-    it('there is one for all, with how many they are and when the first ends', async () => {
+    it('is a single one, with their number and the first end', async () => {
       const not_after = new Date('2026-01-02T12:00:00Z');
       await identity({ not_after });
       await identity({ renew_at: null });
@@ -448,7 +448,7 @@ describe('GET /api/v1/credentials', () => {
     });
   });
 
-  it("warns of a token of Apple's enrollment program that ends", async () => {
+  it('warns about a DEP token that ends', async () => {
     await certificate();
     await test.db
       .knex('dep_accounts')
@@ -458,7 +458,7 @@ describe('GET /api/v1/credentials', () => {
     expect(warning?.detail).toContain('"ABM"');
   });
 
-  it("warns of accounts of Apple's enrollment program that are not up to date, with why", async () => {
+  it('warns about DEP accounts that are not up to date, with the reason', async () => {
     await certificate();
     const now = Date.now();
     const ago = (minutes: number) => new Date(now - minutes * 60_000);
@@ -506,7 +506,7 @@ describe('GET /api/v1/credentials', () => {
     expect(inLab.map(({ code }) => code)).toContain('dep_account_token_expired');
   });
 
-  it("warns of accounts that are of one server of Apple's", async () => {
+  it('warns about accounts that are of one server at Apple', async () => {
     await certificate();
     const [plain, dashed] = [
       '1F97349736CF4614A94F624E705841AD',
@@ -537,7 +537,7 @@ describe('GET /api/v1/credentials', () => {
     ]);
   });
 
-  it('warns of several topics, and of the devices of one that has no certificate', async () => {
+  it('warns about several topics, and about the devices of one that has no certificate', async () => {
     await certificate();
     await certificate({ name: 'APSP:2', topic: 'topic.2', days: 300 });
     await certificate({ name: 'APSP:3', topic: 'topic.3', days: -1 });

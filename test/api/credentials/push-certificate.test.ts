@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(() => app.stop());
 
 describe('GET /api/v1/certificate_signing_requests/{id}/push_request', () => {
-  it('is for admins', async () => {
+  it('requires the role admin', async () => {
     for (const role of ['viewer', 'operator'] as const) {
       const { token } = await createToken(app.db, { name: role, role }, CONTEXT);
       expect((await adminApi(app, token).get(path())).status).toBe(403);
@@ -53,7 +53,7 @@ describe('GET /api/v1/certificate_signing_requests/{id}/push_request', () => {
     expect((await request(app.app).get(`/api/v1${path()}`)).status).toBe(401);
   });
 
-  it('answers 404 for what is not there, 400 for parameters, 405 for other methods', async () => {
+  it('answers 404 for an unknown id, 400 for parameters, 405 for other methods', async () => {
     const { get, post } = adminApi(app);
     for (const other of ['999999', 'x', '0']) {
       const reply = await get(`/certificate_signing_requests/${other}/push_request`);
@@ -80,7 +80,7 @@ describe('GET /api/v1/certificate_signing_requests/{id}/push_request', () => {
     expect(await audited()).toEqual([]);
   });
 
-  it('gives the file once a vendor certificate is there, and notes it', async () => {
+  it('returns the file once a vendor certificate is stored, and audits it', async () => {
     const certificates = [vendor.leaf.certificate, ...vendor.chain];
     await created('/certificates', 'certificates', {
       purpose: 'mdm.vendor',
@@ -107,7 +107,7 @@ describe('GET /api/v1/certificate_signing_requests/{id}/push_request', () => {
     ]);
   });
 
-  it('gives away no private key', async () => {
+  it('returns no private key', async () => {
     const { text } = await adminApi(app).get(path());
     const xml = Buffer.from(text, 'base64').toString('utf8');
     expect(xml).not.toContain('PRIVATE');

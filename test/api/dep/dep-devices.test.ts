@@ -44,8 +44,8 @@ async function audited(action: string) {
     .first('outcome', 'target_type', 'target_id', 'details');
 }
 
-describe('a serial number of the program', () => {
-  it('shows what Apple says, what is wanted and what came of it, to viewers', async () => {
+describe('a serial number in DEP', () => {
+  it("shows Apple's data, the desired profile and the result, to viewers", async () => {
     const profile = await addProfile(knex(), account);
     const profile_uuid = 'aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee';
     const { id, deviceId } = await add('C02A', { profile_uuid, profile_status: 'pushed' });
@@ -63,7 +63,7 @@ describe('a serial number of the program', () => {
     });
   });
 
-  it('shows no profile of another account as the wanted one', async () => {
+  it('does not show a profile of another account as the desired one', async () => {
     const other = await addAccount(knex());
     const { id, deviceId } = await add('C02A');
     const dep_profile_id = await addProfile(knex(), other);
@@ -97,7 +97,7 @@ describe('a serial number of the program', () => {
     expect(await found(rule({ name: 'last_error', op: 'isnot', val: null }))).toEqual(['C02C']);
   });
 
-  it('is made by nobody, and only an operator changes auto_assign, alone', async () => {
+  it('cannot be created, and an operator may change auto_assign alone', async () => {
     const { id } = await add('C02A', { auto_assign: false });
     const attributes = { auto_assign: true, serial_number: 'X', stage: 'enrolled', model: 'Y' };
     const document = { data: { type: 'dep_devices', id, attributes } };
@@ -115,7 +115,7 @@ describe('a serial number of the program', () => {
     expect(await audited('dep_devices.update')).toMatchObject({ target_id: `${id}` });
   });
 
-  it('has nothing to reconcile when auto_assign is turned off', async () => {
+  it('is not reconciled when auto_assign is turned off', async () => {
     const { id } = await add('C02A');
     const data = { type: 'dep_devices', id, attributes: { auto_assign: false } };
     expect((await api('operator').patch(`/dep/devices/${id}`, { data })).status).toBe(200);
@@ -125,7 +125,7 @@ describe('a serial number of the program', () => {
     expect(await refused(unknown)).toEqual([404, 'not_found']);
   });
 
-  it('is deleted by an admin once Apple does not list it', async () => {
+  it('can be deleted by an admin once Apple does not list it', async () => {
     const { id, deviceId } = await add('C02A');
     const path = `/dep/devices/${id}`;
     expect(await refused(api('operator').delete(path))).toEqual([403, 'forbidden']);
@@ -138,7 +138,7 @@ describe('a serial number of the program', () => {
     expect(await knex()('devices').pluck('id')).toEqual([deviceId, never.deviceId]);
   });
 
-  it('stays when the record of its device is deleted, without it and not enrolled', async () => {
+  it('is kept when the record of its device is deleted, without it and not enrolled', async () => {
     const { id, deviceId } = await add('C02A', { is_enrolled: true });
     expect((await rowOf(id)).stage).toBe('enrolled');
     expect((await api().delete(`/devices/${deviceId}`)).status).toBe(204);
@@ -202,7 +202,7 @@ describe('the activation lock', () => {
   const lock = (id: number, body?: object, { role = 'admin' as Role, query = '' } = {}) =>
     api(role).post(`/dep/devices/${id}/activation_lock${query}`, body);
 
-  it('is for admins, of what Apple lists and has a record', async () => {
+  it('requires the role admin, a device that Apple lists, and its record', async () => {
     const { id, deviceId } = await add('C02A');
     expect(await refused(lock(id, {}, { role: 'operator' }))).toEqual([403, 'forbidden']);
     expect(await refused(lock(id + 1))).toEqual([404, 'not_found']);

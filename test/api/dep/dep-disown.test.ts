@@ -60,7 +60,7 @@ describe('disowning', () => {
     expect((await jobs()).length).toBe(asked.length > 0 ? 1 : 0);
   });
 
-  it('is for admins, and each attempt of others is audited', async () => {
+  it('requires the role admin, and refused attempts are audited', async () => {
     await add('C02A');
     const body = { serial_numbers: ['C02A'], confirm: 'C02A' };
     expect(await refused(disown(body, { role: 'operator' }))).toEqual([403, 'forbidden']);
@@ -77,7 +77,7 @@ describe('disowning', () => {
       ['/serial_numbers'],
     ],
     ['an unknown member', { serial_numbers: ['A'], confirm: 'A', force: true }, ['/force']],
-  ])('is not asked for with %s', async (_what, body, pointers) => {
+  ])('is refused with %s', async (_what, body, pointers) => {
     const faults = pointers.map((pointer) => ['validation_failed', pointer]);
     expect(await faultsOf(disown(body))).toEqual([422, faults]);
     const inDocument = pointers.map((at) => ['validation_failed', `/data/attributes${at}`]);
@@ -88,7 +88,7 @@ describe('disowning', () => {
   it.each([
     ['one', ['C02A'], ['', 'c02a', 'yes', 'disown 1 devices forever', 'disown 1 device forever']],
     ['two', ['C02A', 'C02B', 'C02A'], ['C02A', 'disown 3 devices forever', 'disown 2 devices']],
-  ])('of %s wants the very words', async (_number, serial_numbers, typed) => {
+  ])('of %s requires the exact confirmation text', async (_number, serial_numbers, typed) => {
     for (const serial of ['C02A', 'C02B']) await add(serial);
     for (const confirm of typed) {
       const faults = [['confirmation_mismatch', '/confirm']];
@@ -96,7 +96,7 @@ describe('disowning', () => {
     }
   });
 
-  it('names what no account lists', async () => {
+  it('reports serial numbers that no account lists', async () => {
     await add('C02A');
     await add('C02B', { removed_at: new Date() });
     await add('C02C', { listed_at: null });
@@ -106,7 +106,7 @@ describe('disowning', () => {
     expect(await faultsOf(answer)).toEqual([404, faults]);
   });
 
-  it('names what another account lists', async () => {
+  it('reports serial numbers that another account lists', async () => {
     await add('C02A');
     await add('C02B');
     await add('C02C', { dep_account_id: await addAccount(knex()) });
@@ -115,7 +115,7 @@ describe('disowning', () => {
     expect(await faultsOf(disown(body))).toEqual([409, faults]);
   });
 
-  it('of enrolled devices, or of those under way, has to be forced', async () => {
+  it('of enrolled devices, or of devices under way, requires force', async () => {
     const enrolled = await add('C02A', { is_enrolled: true });
     const sent = await add('C02B', { disown_result: 'sent' });
     const of = (serial: string) => ({ serial_numbers: [serial], confirm: serial });
@@ -162,7 +162,7 @@ describe('disowning', () => {
     expect(await jobs()).toEqual(['dep.disown']);
   });
 
-  it('of what two accounts list goes to the one that heard of it last', async () => {
+  it('of a device that two accounts list is sent to the account that synced it last', async () => {
     const other = await addAccount(knex());
     await add('C02A', { told_at: new Date(1000) });
     await add('C02A', { told_at: new Date(3000), dep_account_id: other });

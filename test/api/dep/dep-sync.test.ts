@@ -71,7 +71,7 @@ describe('a sync by hand', () => {
     ['what is no id', () => 'x/sync', 'admin', [404, 'not_found']],
     ['another parameter', (own) => `${own}/sync?force=true`, 'admin', [400, 'invalid_parameter']],
     ['another value', (own) => `${own}/sync?full=yes`, 'admin', [400, 'invalid_parameter']],
-  ])('is not for %s', async (_, path, role, refused) => {
+  ])('is refused to %s', async (_, path, role, refused) => {
     expect(await refusal(path(id), role)).toEqual(refused);
     expect(await jobRows(app.db)).toEqual([]);
     expect(await account()).toMatchObject({ sync_state: 'idle', cursor: 'c7' });
@@ -80,7 +80,7 @@ describe('a sync by hand', () => {
   });
 
   it.each(['consumer_key', 'access_token', 'sealed_consumer_secret', 'sealed_access_secret'])(
-    'needs the %s of a token',
+    'requires the %s of a token',
     async (column) => {
       await app.db.knex('dep_accounts').update({ [column]: null });
       expect(await refusal(`${id}/sync`)).toEqual([409, 'no_dep_account']);
@@ -88,7 +88,7 @@ describe('a sync by hand', () => {
     },
   );
 
-  it('becomes a job, and the account says so', async () => {
+  it('becomes a job, which the account shows', async () => {
     const { status, body, headers } = await sync(`${id}/sync`);
     expect(status).toBe(202);
     expect(headers).not.toHaveProperty('location');
@@ -101,7 +101,7 @@ describe('a sync by hand', () => {
     ]);
   });
 
-  it('of all devices takes the cursor away, also from one that runs', async () => {
+  it('of all devices clears the cursor, also of a running sync', async () => {
     const running = { sync_state: 'running', sync_owner: 'other' };
     const sync_lease_until = new Date(Date.now() + 60_000);
     await app.db.knex('dep_accounts').update({ ...running, sync_lease_until });
@@ -112,7 +112,7 @@ describe('a sync by hand', () => {
     expect(await jobRows(app.db)).toHaveLength(1);
   });
 
-  it('is asked for once with one Idempotency-Key', async () => {
+  it('is requested once with one Idempotency-Key', async () => {
     const key = { 'Idempotency-Key': 'sync-1' };
     const first = await sync(`${id}/sync?full=true`, 'admin', key);
     await app.db.knex('dep_accounts').update({ cursor: 'c8' });

@@ -61,7 +61,7 @@ const waiting = async (): Promise<unknown[]> => {
 };
 
 describe('GET and POST /dep/certificate/download', () => {
-  it('give a certificate for the portal, another one each time, and keep the key sealed', async () => {
+  it('return a certificate for the portal, another one each time, and store the key sealed', async () => {
     const got = await client.send('GET', '/certificate/download');
     const posted = await client.send('POST', '/certificate/download');
     for (const { status, headers, text } of [got, posted]) {
@@ -117,7 +117,7 @@ describe('GET and POST /dep/certificate/download', () => {
 });
 
 describe('POST /dep/stoken/upload', () => {
-  it('makes an account of a new token, sealed, and has Apple asked', async () => {
+  it('creates an account of a new token, sealed, and queues a call to Apple', async () => {
     const members = tokenMembers();
     const reply = await client.upload(sealToken(pem, members));
     expect([reply.status, reply.body.errors]).toEqual([201, undefined]);
@@ -214,7 +214,7 @@ describe('POST /dep/stoken/upload', () => {
     });
   });
 
-  it('takes the same file twice, and two at once, as one account and one token', async () => {
+  it('accepts the same file twice, and two at once, as one account and one token', async () => {
     const file = sealToken(pem, tokenMembers());
     const replies = await Promise.all([client.upload(file), client.upload(file)]);
     expect(replies.map(({ status }) => status).sort()).toEqual([200, 201]);
@@ -234,7 +234,7 @@ describe('POST /dep/stoken/upload', () => {
     expect([again.status, again.text]).toEqual([201, first.text]);
   });
 
-  it('warns of tokens that end soon, do not say when, or were replaced before', async () => {
+  it('warns about tokens that end soon, have no end, or were replaced before', async () => {
     const soon = new Date(Date.now() + 20.5 * 86_400_000).toISOString();
     const ending = await client.upload(sealToken(pem, tokenMembers({ access_token_expiry: soon })));
     expect(ending.body.meta.warnings).toEqual([
@@ -315,7 +315,7 @@ describe('a token for a certificate that was made for an account', () => {
     ]);
   });
 
-  it('of the server of another account is refused always', async () => {
+  it('of the server of another account is always refused', async () => {
     const { id } = await newAccount();
     const { id: otherId, members } = await newAccount();
     await meanFor(id);
@@ -334,7 +334,7 @@ describe('a token for a certificate that was made for an account', () => {
   });
 });
 
-describe('what is no token', () => {
+describe('an upload that is no token', () => {
   const refused = async (file: Buffer, query = '') => {
     const reply = await client.upload(file, query);
     expect(await accounts()).toEqual([]);
@@ -367,7 +367,7 @@ describe('what is no token', () => {
     expect(codes.length).toBe(8);
   });
 
-  it('looks the same whatever went wrong in an envelope for a key that is here', async () => {
+  it('has the same error for every failure of an envelope for a stored key', async () => {
     const der = Buffer.from(
       sealToken(pem, tokenMembers()).toString().split('\r\n\r\n')[1] ?? '',
       'base64',
@@ -386,7 +386,7 @@ describe('what is no token', () => {
     expect(answers[0]?.[2]).toMatch(/^the file was made for the certificate "Muster enrollment/);
   });
 
-  it('for another server is refused with the certificates that this server has', async () => {
+  it('for another server is refused with a list of the certificates of this server', async () => {
     const outsider = fixture('dep/server-token.1.cert.pem').toString();
     const { serialHex, commonName } = certificateIn(outsider);
     const [status, code, detail] = await refused(sealToken(outsider, tokenMembers()));
@@ -488,7 +488,7 @@ describe('the body of an upload', () => {
     expect((await client.send('GET', '/certificate/download')).status).toBe(200);
   });
 
-  it('is not read of those who may not upload, and their attempt is in the audit trail', async () => {
+  it('is not read from clients that may not upload, and their attempt is audited', async () => {
     const body = sealToken(pem, tokenMembers());
     const headers = { 'Content-Type': 'application/pkcs7-mime' };
     const send = (token: string | undefined) =>
@@ -505,7 +505,7 @@ describe('the body of an upload', () => {
     expect((await client.send('GET', '/stoken/upload')).headers.get('allow')).toBe('POST, OPTIONS');
   });
 
-  it('leaves the paths of devices beside it without any token', async () => {
+  it('leaves the device paths beside it open without a token', async () => {
     const anchors = await client.send('GET', '/anchor_certs', { token: undefined });
     const enroll = await client.send('POST', '/enroll', { token: undefined, body: 'x' });
     const nothing = await client.send('GET', '/stoken', { token: undefined });

@@ -74,8 +74,8 @@ async function escrow(kind: string, value: Buffer): Promise<number> {
   return id;
 }
 
-describe('the list of what a device has escrowed', () => {
-  it('is not for viewers, neither as such nor by way of the device', async () => {
+describe('the list of the secrets of a device', () => {
+  it('is refused to viewers, directly and as an include of the device', async () => {
     await device.tokenUpdate({ UnlockToken: UNLOCK });
     const viewer = adminApi(app, tokens.viewer);
     expect(await refused(viewer.get(`/devices/${deviceId}/secrets`))).toEqual([403, 'forbidden']);
@@ -89,7 +89,7 @@ describe('the list of what a device has escrowed', () => {
     for (const query of ways) expect((await operator.get(`/devices${query}`)).status).toBe(200);
   });
 
-  it('list kind, enrollment and time of each, and which one counts, but no value', async () => {
+  it('shows kind, enrollment and time of each, and which one is current, but no value', async () => {
     await device.tokenUpdate({ UnlockToken: UNLOCK });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('old') });
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('new') });
@@ -120,7 +120,7 @@ describe('the list of what a device has escrowed', () => {
 
 describe('the reveal of a secret', () => {
   it.each<Role>(['viewer', 'operator'])(
-    'is not for a %s, and the attempt is audited',
+    'is refused to a %s, and the attempt is audited',
     async (role) => {
       await device.tokenUpdate({ UnlockToken: UNLOCK });
       const [row] = await list();
@@ -132,7 +132,7 @@ describe('the reveal of a secret', () => {
     },
   );
 
-  it('needs a secret of this very device', async () => {
+  it('requires a secret of the same device', async () => {
     const id = await escrow('unlock_token', UNLOCK);
     const other = await (await createTestDevice(app)).enroll();
     const { id: of } = await app.db.knex('devices').where({ udid: other.udid }).first('id');
@@ -154,7 +154,7 @@ describe('the reveal of a secret', () => {
     [422, { reason: ' ' }],
     [422, { reason: 'x'.repeat(501) }],
     [422, { reason: 'lost', more: 1 }],
-  ])('needs a reason for the audit trail: %i for %j', async (expected, body) => {
+  ])('requires a reason for the audit trail: %i for %j', async (expected, body) => {
     const id = await escrow('unlock_token', UNLOCK);
     const path = `/devices/${deviceId}/secrets/${id}/reveal`;
     const { status } = await adminApi(app).post(path, body);
@@ -168,7 +168,7 @@ describe('the reveal of a secret', () => {
     expect(await refused(adminApi(app).get(path))).toEqual([405, 'method_not_allowed']);
   });
 
-  it('has nothing to show of one that was taken away', async () => {
+  it('answers 404 for a secret that was removed', async () => {
     await device.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('x') });
     await device.checkIn('SetBootstrapToken');
     const [first, removal] = await list();
@@ -186,7 +186,7 @@ describe('the reveal of a secret', () => {
     expect(await audited('success')).toEqual([]);
   });
 
-  it('shows bytes in base64, each time with its line of audit', async () => {
+  it('shows bytes in base64, each time with an audit line', async () => {
     const id = await escrow('unlock_token', UNLOCK);
     const first = await reveal(id);
     expect(first.status).toBe(200);
@@ -225,7 +225,7 @@ describe('the reveal of a secret', () => {
     ['activation_lock_bypass_code', 'A-B-C', 'utf8'],
     ['fde_personal_recovery_key_cms', 'bytes', 'base64'],
     ['bootstrap_token', 'bytes', 'base64'],
-  ] as const)('shows a %s as what it is', async (kind, text, encoding) => {
+  ] as const)('shows a %s in its own form', async (kind, text, encoding) => {
     const id = await escrow(kind, Buffer.from(text));
     const { attributes } = (await reveal(id)).body.data;
     expect(attributes).toMatchObject({
@@ -235,7 +235,7 @@ describe('the reveal of a secret', () => {
     });
   });
 
-  it('leaves the value nowhere, not even for an Idempotency-Key', async () => {
+  it('stores the value nowhere, not even for an Idempotency-Key', async () => {
     const id = await escrow('unlock_token', UNLOCK);
     const call = () => reveal(id).set('Idempotency-Key', 'once');
     const answers = [await call(), await call()];

@@ -113,7 +113,7 @@ describe('GET /devices/facets', () => {
     await app.db.knex('devices').where({ description: 'many' }).delete();
   });
 
-  it('uses a count again for seconds, for the same question', async () => {
+  it('repeats a cached count for seconds, for the same query', async () => {
     const first = await api.get('/devices/facets?by=enrollment_type');
     await app.db.knex('devices').insert({ serial_number: 'LATER' });
     const again = await api.get('/devices/facets?by=enrollment_type');

@@ -40,7 +40,7 @@ describe('the preview of a rule', () => {
     expect((await api.get('/device_groups/preview')).status).toBe(405);
   });
 
-  it('counts the devices and those of which it is unknown, and shows ten', async () => {
+  it('counts the matching devices and those with an unknown result, and shows ten', async () => {
     const flat = await preview({ rule: OLD });
     const ids = await app.db.knex('devices').orderBy('id').pluck('id');
     expect([flat.status, flat.body]).toEqual([
@@ -63,7 +63,7 @@ describe('the preview of a rule', () => {
     expect(await app.db.knex('device_groups')).toEqual([]);
   });
 
-  it('is for viewers, too', async () => {
+  it('is open to viewers, too', async () => {
     const context = {
       requestId: 'r',
       actor: { name: 'a', role: 'admin' as const },

@@ -49,7 +49,7 @@ async function untilTagged(tag: number, count: number): Promise<void> {
   throw new Error(`${(await devicesOf(tag)).length} devices have the tag, not ${count}`);
 }
 
-describe('devices that a filter names get and lose', () => {
+describe('the devices of a filter get and lose', () => {
   it('a tag at once, with a line in the audit trail', async () => {
     const tag = await create('tags', { name: 'books' });
     const path = `/tags/${tag}/relationships/devices`;
@@ -120,7 +120,7 @@ describe('devices that a filter names get and lose', () => {
     await untilTagged(tag, 0);
   });
 
-  it('a place in a static group, but none in a smart one', async () => {
+  it('the membership of a static group, but not of a smart one', async () => {
     const fixed = await create('device_groups', { name: 'shelf' });
     const smart = await create('device_groups', { name: 'rule', kind: 'smart', rule: BOOKS });
     const add = (group: number, meta: object) =>
@@ -151,7 +151,7 @@ describe('a filter in place of identifiers is refused', () => {
     expect([status, answer.errors[0].source]).toEqual([422, { pointer }]);
   });
 
-  it('by PATCH, and where the relationship takes none', async () => {
+  it('by PATCH, and on a relationship that accepts none', async () => {
     const body = { meta: { filter: BOOKS } };
     const replaced = await api.patch(`/tags/${tag}/relationships/devices`, body);
     const other = await api.post(`/tags/${tag}/relationships/profiles`, body);

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResourceDefinition } from '../../../src/jsonapi/definition/definition.js';
 import { DEFINITIONS } from '../../../src/resources/index.js';
+import { createFixture, type Fixture } from '../../contract/fixture.js';
 import { type Call, caseOf } from '../../contract/operations.js';
-import { createWorld, type World } from '../../contract/world.js';
 import {
   createOpenApiValidator,
   type OpenApiDocument,
@@ -24,15 +24,15 @@ const contract = (JSON.parse(readFileSync(ROUTES, 'utf8')) as Named[]).filter(({
 );
 const types = DEFINITIONS as ResourceDefinition[];
 
-let world: World;
+let fixture: Fixture;
 let api: OpenApiValidator;
 
 beforeAll(async () => {
-  world = await createWorld();
+  fixture = await createFixture();
   const response = await send('GET', { path: '/openapi.json' });
   api = createOpenApiValidator((await response.json()) as OpenApiDocument);
 });
-afterAll(() => world.stop());
+afterAll(() => fixture.stop());
 
 interface Extra {
   token?: string;
@@ -46,9 +46,9 @@ interface Refusal extends Call, Extra {
 }
 
 function send(method: string, { path, body, form }: Call, extra: Extra = {}): Promise<Response> {
-  const { token = world.tokens.admin, headers, text } = extra;
+  const { token = fixture.tokens.admin, headers, text } = extra;
   const json = (body || text) && { 'Content-Type': MEDIA_TYPE };
-  return fetch(`${world.app.url}/api/v1${path}`, {
+  return fetch(`${fixture.app.url}/api/v1${path}`, {
     method,
     headers: { ...json, ...headers, ...(token && { Authorization: `Bearer ${token}` }) },
     body: form ?? text ?? (body ? JSON.stringify(body) : null),
@@ -70,7 +70,7 @@ describe('answers are as the API document says:', () => {
     '%s',
     async (name, method, path) => {
       const { status, prepare } = caseOf(method, path.replace('/api/v1', ''));
-      const call = await prepare(world);
+      const call = await prepare(fixture);
       if (call.body) expect([name, ...api.faultsOfBody(name, call.body)]).toEqual([name]);
       expect(await judged(name, await send(method, call))).toEqual([name, status]);
     },
@@ -115,12 +115,12 @@ describe('refusals are as the API document says:', () => {
 
   it('403 for a role that may not', async () => {
     const call = { path: '/tags', body: tag({ name: 'Sales' }) };
-    const response = await send('POST', call, { token: world.tokens.viewer });
+    const response = await send('POST', call, { token: fixture.tokens.viewer });
     expect(await judged('createTag', response)).toEqual(['createTag', 403]);
   });
 
   it('409 for a name that is taken, 412 for an old tag, 304 for a known one', async () => {
-    const id = await world.create('/tags', 'tags', { name: 'Taken' });
+    const id = await fixture.create('/tags', 'tags', { name: 'Taken' });
     const again = await send('POST', { path: '/tags', body: tag({ name: 'Taken' }) });
     expect(await judged('createTag', again)).toEqual(['createTag', 409]);
     const found = await send('GET', { path: `/tags/${id}` });

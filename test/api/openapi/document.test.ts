@@ -70,13 +70,13 @@ describe('the API document', () => {
     expect(judge(document)).toEqual({ valid: true });
   });
 
-  it('would not be with a parameter in no place', () => {
+  it('is invalid to that validator with a parameter of an unknown location', () => {
     const broken = JSON.parse(text) as OpenApiDocument;
     Object.assign(broken.components.parameters?.page ?? {}, { in: 'nowhere' });
     expect(judge(broken)).toMatchObject({ valid: false });
   });
 
-  it('refers to nothing that it does not have, and has nothing that it does not refer to', () => {
+  it('has no dangling reference and no unused component', () => {
     const used = new Set(referencesIn(document));
     const had = Object.entries(document.components).flatMap(([kind, parts]) =>
       Object.keys(parts).map((name) => `#/components/${kind}/${name}`),
@@ -98,7 +98,7 @@ describe('the API document', () => {
     expect(document.info.description).toContain('| 431 | `headers_too_large` |');
   });
 
-  it('says that denials match rows without a value and that keys keep no errors', () => {
+  it('documents that denials match rows without a value and that keys store no errors', () => {
     const { filter, idempotency_key } = document.components.parameters ?? {};
     expect(filter).toMatchObject({
       name: 'filter[]',
@@ -233,7 +233,7 @@ describe('the API document', () => {
     ['/ca_certificates', undefined, 'CN=Example CA'],
     ['/push_certificates', undefined, 'UID=com.apple.mgmt.'],
     ['/ssl_certificates', undefined, 'CN=mdm.example.com'],
-  ])('has an example for %s that is taken there', async (path, purpose, subject) => {
+  ])('has an example for %s that is accepted there', async (path, purpose, subject) => {
     const { requestBody } = api.find(`POST /api/v1${path}`).operation;
     const [example] = Object.values(
       requestBody?.content['application/vnd.api+json']?.examples ?? {},

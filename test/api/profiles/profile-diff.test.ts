@@ -49,7 +49,7 @@ const NAME = {
 };
 
 describe('the difference of two versions of a profile', () => {
-  it('is refused without a token, of what is not there, and with a parameter', async () => {
+  it('is refused without a token, for an unknown version, and with a parameter', async () => {
     const id = await uploaded([]);
     const answers = await Promise.all([
       adminApi(app, 'no-such-token-at-all').get(`/profiles/${id}/versions/1/diff/1`),

@@ -79,7 +79,7 @@ const anyProfile = fc
   });
 
 describe('the download of a profile', () => {
-  it('refuses what it does not know', async () => {
+  it('refuses unknown versions and parameters', async () => {
     const id = await stored(buildPlistNodes(profile([])));
     expect(await refusal('999999')).toEqual([404, 'not_found', undefined]);
     expect(await refusal('x')).toEqual([404, 'not_found', undefined]);
@@ -99,7 +99,7 @@ describe('the download of a profile', () => {
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 
-  it('of one with secrets is for operators, and each leaves a line of audit', async () => {
+  it('requires the role operator for one with secrets, and leaves an audit line each time', async () => {
     const id = await stored(buildPlistNodes(profile([payload(WIFI, { Password: 'x' })])));
     expect(await refusal(`${id}`, 'viewer')).toEqual([403, 'forbidden', undefined]);
     expect(await refusal(`${id}?original=true`, 'viewer')).toEqual([403, 'forbidden', undefined]);
@@ -113,7 +113,7 @@ describe('the download of a profile', () => {
     ]);
   });
 
-  it('of one without is for viewers, a file to keep', async () => {
+  it('is open to viewers for one without secrets, as an attachment', async () => {
     const before = await auditLines();
     const identifier = { PayloadIdentifier: '../com.example/"Büro"\u202e' };
     const id = await stored(buildPlistNodes(profile([payload('com.apple.dock')], identifier)));
@@ -156,7 +156,7 @@ describe('the download of a profile', () => {
     expect(parsePlist(body)).toMatchObject({ PayloadContent: [] });
   });
 
-  it('says the same as what was uploaded: every fixture, in XML, binary and signed', async () => {
+  it('equals the upload: every fixture, in XML, binary and signed', async () => {
     const signer = await rsaIdentity();
     const files = plistFixtures(['enroll']).filter((path) => path.endsWith('.mobileconfig'));
     expect(files).not.toEqual([]);
@@ -173,7 +173,7 @@ describe('the download of a profile', () => {
     }
   });
 
-  it('says the same as what was uploaded: 40 generated profiles over HTTP', async () => {
+  it('equals the upload: 40 generated profiles over HTTP', async () => {
     await fc.assert(
       fc.asyncProperty(anyProfile, async (nodes) => {
         const { status, body } = await uploadNodes(app, nodes);
@@ -187,7 +187,7 @@ describe('the download of a profile', () => {
     );
   });
 
-  it('says the same as what was stored: 200 generated profiles without HTTP', async () => {
+  it('equals what was stored: 200 generated profiles without HTTP', async () => {
     const taking = new ProfileImport({ box: app.box, anchors: () => [] });
     const giving = new ProfileRebuild({ box: app.box, sign: () => undefined });
     const throughRows = (nodes: PlistNodeDict): Promise<PlistNode> =>

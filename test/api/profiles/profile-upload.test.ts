@@ -59,7 +59,7 @@ describe('the upload of a profile', () => {
     expect(await countsOf()).toEqual(before);
   });
 
-  it('answers 422 with everything wrong, and stores nothing', async () => {
+  it('answers 422 with every fault, and stores nothing', async () => {
     const before = await countsOf();
     const wrong = payload(WIFI, { SSID_STR: 1n });
     const { status, body } = await uploadNodes(app, profile([wrong], { PayloadVersion: 2n }));
@@ -346,7 +346,7 @@ describe('the upload of a profile', () => {
     });
   });
 
-  it('takes an Idempotency-Key', async () => {
+  it('accepts an Idempotency-Key', async () => {
     const bytes = buildPlistNodes(profile([payload(WIFI)]));
     const headers = { 'Idempotency-Key': 'upload-1' };
     const first = await uploadFile(app, bytes, { headers });
@@ -358,7 +358,7 @@ describe('the upload of a profile', () => {
     expect([other.status, other.body.errors[0].code]).toEqual([422, 'idempotency_key_reused']);
   });
 
-  it('takes the profile of a real server, and dates at the ends of time', async () => {
+  it('accepts the profile of a real server, and dates at the ends of time', async () => {
     const real = await uploadFile(app, fixture('enroll/enroll.mobileconfig'));
     expect([real.status, real.body.data.attributes.holds_secrets]).toEqual([201, true]);
     for (const time of ['0000-01-01T00:00:00Z', '0001-01-01T00:00:00Z', '9999-12-31T23:59:59Z']) {

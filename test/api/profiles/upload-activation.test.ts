@@ -1,5 +1,5 @@
-import { addProfile } from '../../assignments/assignment-world.js';
-import { startRollout, uploadVersion } from '../../assignments/rollouts/rollout-world.js';
+import { addProfile } from '../../assignments/assignment-fixture.js';
+import { startRollout, uploadVersion } from '../../assignments/rollouts/rollout-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;
@@ -29,7 +29,7 @@ describe('an upload', () => {
       .where({ id: profileId })
       .first('current_version', 'active_version');
 
-  it('goes to no device while a rollout is open, and says so', async () => {
+  it('is sent to no device while a rollout is open, and the answer says so', async () => {
     const id = await startRollout(api, profileId);
     const { status, body } = await upload('Lobby');
     expect(status).toBe(201);
@@ -45,7 +45,7 @@ describe('an upload', () => {
     expect(await versions()).toEqual({ current_version: 3, active_version: 1 });
   });
 
-  it('with activate=false keeps the version in force; the next one without goes to all', async () => {
+  it('with activate=false keeps the current version; the next upload without it goes to all', async () => {
     expect(await versions()).toEqual({ current_version: 2, active_version: 1 });
     await upload('Lobby', '?activate=false');
     expect(await versions()).toEqual({ current_version: 3, active_version: 1 });

@@ -128,7 +128,7 @@ describe.each([
     expect([head?.status, await head?.text()]).toEqual([200, '']);
   });
 
-  it('takes a document and the flat object alike, by POST and by PATCH', async () => {
+  it('accepts a document and the flat object alike, by POST and by PATCH', async () => {
     const shapes = [
       attributes,
       { type, id: 1, ...attributes },
@@ -148,7 +148,7 @@ describe.each([
     expect(row).toMatchObject({ id: 1, ...attributes });
   });
 
-  it('refuses another type or id with 409, where it was sent', async () => {
+  it('refuses another type or id with 409 and its pointer', async () => {
     const cases: [object, string][] = [
       [document(attributes, { type: 'devices' }), '/data/type'],
       [document(attributes, { id: 2 }), '/data/id'],
@@ -231,7 +231,7 @@ describe.each([
     expect((await admin().get(path)).headers.etag).toBe(again.headers.etag);
   });
 
-  it('happens once for one Idempotency-Key', async () => {
+  it('runs once for one Idempotency-Key', async () => {
     const send = (body: object) => admin().post(path, body).set('Idempotency-Key', 'key-1');
     const lines = () => app.db.knex('audit_events').count('* as n').first();
     const first = await send(attributes);
@@ -262,12 +262,12 @@ describe('the organization', () => {
     },
   );
 
-  it('is only read at /organization', async () => {
+  it('is read-only at /organization', async () => {
     const reply = await admin().post('/organization', { name: 'x' });
     expect([reply.status, reply.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 
-  it('must be named by its first POST, and by no later one', async () => {
+  it('requires a name in its first POST, and in no later one', async () => {
     const refused = await admin().post(HOME, { x509_c: 'DE' });
     expect([refused.status, ...faultsOf(refused)]).toEqual([
       422,
@@ -281,7 +281,7 @@ describe('the organization', () => {
     expect(later.body.data.attributes).toMatchObject({ ...home, x509_c: 'DE', x509_st: null });
   });
 
-  it('keeps what a PATCH leaves out, and clears what is null', async () => {
+  it('keeps attributes that a PATCH leaves out, and clears those that are null', async () => {
     const first = await admin().patch(HOME, { x509_ou: 'IT', x509_st: 'Berlin' });
     expect(first.body.data.attributes).toEqual({
       ...DEFAULT_HOME,
@@ -298,7 +298,7 @@ describe('the organization', () => {
     expect((await as('viewer').get('/organization')).body).toEqual(second.body);
   });
 
-  it('names every fault at once, where it was sent', async () => {
+  it('reports every fault at once, each with its pointer', async () => {
     const bad = {
       name: '',
       payload_prefix: 'no dots or spaces',
@@ -328,7 +328,7 @@ describe('the organization', () => {
   });
 
   it.each(['a\u0000b', 'a\nb', 'a\u0085b', 'a\u202eb', 'a\u2066b'])(
-    'takes no name with what controls or turns text: %j',
+    'refuses a name with characters that control or turn text: %j',
     async (name) => {
       const reply = await admin().patch(HOME, { name });
       expect(reply.status).toBe(422);
@@ -337,7 +337,7 @@ describe('the organization', () => {
     },
   );
 
-  it('is obeyed by the next enrollment profile', async () => {
+  it('appears in the next enrollment profile', async () => {
     await admin().post(HOME, {
       name: 'Ämter & Co',
       payload_prefix: 'com.example.mdm',
@@ -362,7 +362,7 @@ describe('the organization', () => {
     });
   });
 
-  it('says what is wrong with each attribute, and stores countries in capital letters', async () => {
+  it('reports the fault of each attribute, and stores countries in capital letters', async () => {
     const bad = {
       name: '',
       payload_prefix: 'x',
@@ -382,7 +382,7 @@ describe('the organization', () => {
     expect(written.body.data.attributes.x509_c).toBe('DE');
   });
 
-  it('is written by both of two first writes at the same instant', async () => {
+  it('contains both of two first writes at the same instant', async () => {
     const replies = await Promise.all([
       admin().patch(HOME, { x509_c: 'DE' }),
       admin().patch(HOME, { x509_o: 'Example' }),
@@ -407,7 +407,7 @@ describe('the SCEP configuration', () => {
     });
   });
 
-  it('names every fault at once', async () => {
+  it('reports every fault at once', async () => {
     const bad = {
       source_type: 'InternalPKCS12',
       url: 'ftp://x/y',
@@ -458,7 +458,7 @@ describe('the SCEP configuration', () => {
     'O=Example/OU=IT,1.2.3=x',
     'O=/CN=x',
     'X=y',
-  ])('shows how a subject is written instead of %s', async (subject) => {
+  ])('shows the syntax of a subject instead of %s', async (subject) => {
     const reply = await admin().patch(SCEP, { subject });
     expect([reply.status, reply.body.errors[0].detail]).toEqual([
       422,
@@ -467,7 +467,7 @@ describe('the SCEP configuration', () => {
     ]);
   });
 
-  it('leaves commas in the parts of a subject alone', async () => {
+  it('keeps commas within the parts of a subject', async () => {
     const subject = '/O=Example, Inc./CN=%HardwareUUID%';
     expect((await admin().patch(SCEP, { subject })).status).toBe(200);
     expect(await scepPayload()).toMatchObject({
@@ -484,7 +484,7 @@ describe('the SCEP configuration', () => {
     },
   );
 
-  it('takes numbers as the text of a form, and fingerprints in any spelling', async () => {
+  it('accepts numbers as the text of a form, and fingerprints in any spelling', async () => {
     const reply = await admin().patch(SCEP, {
       key_size: '4096',
       key_usage: '1',
@@ -505,7 +505,7 @@ describe('the SCEP configuration', () => {
     });
   });
 
-  it('is obeyed by the next enrollment profile, and null goes back to the default', async () => {
+  it('appears in the next enrollment profile, and null restores the default', async () => {
     const subject_alt_name = {
       dNSName: ['a.example.com', 'b.example.com'],
       rfc822Name: 'x@example.com',
@@ -542,7 +542,7 @@ describe('the SCEP configuration', () => {
     expect(await scepPayload()).toMatchObject({ URL: `${PUBLIC_URL}/scep`, Keysize: 2048 });
   });
 
-  it('keeps the own address as "ours", so that it follows PUBLIC_URL', async () => {
+  it('stores the server\'s own address as "ours", so that it follows PUBLIC_URL', async () => {
     const whole = (await admin().get(SCEP)).body;
     expect((await admin().patch(SCEP, whole)).status).toBe(200);
     expect(await app.db.knex('scep_configurations').first('url')).toEqual({ url: null });
@@ -563,14 +563,14 @@ describe('the SCEP configuration', () => {
     expect(rows[0].sealed_challenge).not.toBeNull();
   });
 
-  it('has no challenge of its own with InternalSCEP, whatever was set', async () => {
+  it('has no static challenge with InternalSCEP, whatever was set', async () => {
     await admin().patch(SCEP, { challenge: 'fixed', challenge_enabled: false });
     const [one, other] = [await scepPayload(), await scepPayload()];
     expect(one.Challenge).not.toBe('fixed');
     expect(one.Challenge).not.toBe(other.Challenge);
   });
 
-  it('lets devices enroll here whatever fingerprint an external CA left behind', async () => {
+  it('lets devices enroll with Muster after an external CA, whatever fingerprint was stored', async () => {
     await admin().patch(SCEP, { ca_fingerprint: '0123456789abcdef0123456789abcdef01234567' });
     const file = await (await fetch(`${app.url}/enroll/profile`)).arrayBuffer();
     const { scep } = readProfileFile(Buffer.from(file));
@@ -583,7 +583,7 @@ describe('the SCEP configuration', () => {
     expect(issuer).toBe(app.authority.certificate.subject);
   });
 
-  it('warns of what keeps devices from enrolling', async () => {
+  it('warns about settings that keep devices from enrolling', async () => {
     const url = 'https://ca.example.com/scep';
     const { body } = await admin().patch(SCEP, { url, source_type: 'ExternalSCEP' });
     expect(body.meta.warnings).toEqual([

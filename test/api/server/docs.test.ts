@@ -34,7 +34,7 @@ describe.each(ALL)('GET %s', (path) => {
     expect(response.status).toBe(200);
   });
 
-  it('has the same entity tag each time, and 304 for who knows it', async () => {
+  it('has the same entity tag each time, and is 304 for a client that sends it', async () => {
     const first = await get(path);
     const etag = first.headers.get('etag') ?? '';
     expect(etag).toMatch(/^W\/"[\w-]{22}"$/);
@@ -55,7 +55,7 @@ describe.each(ALL)('GET %s', (path) => {
 });
 
 describe('the page of the API', () => {
-  it('loads nothing but what this server has, and runs no script of its own text', async () => {
+  it('loads only files of this server, and runs no inline script', async () => {
     const response = await get('/api/v1/docs');
     const html = await response.text();
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -80,14 +80,14 @@ describe('the page of the API', () => {
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   });
 
-  it('gets its script byte for byte as its package has it', async () => {
+  it('serves its script byte for byte as its package has it', async () => {
     const response = await get(SCRIPT);
     expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
     const original = readFileSync(require.resolve('rapidoc/dist/rapidoc-min.js'));
     expect(Buffer.from(await response.arrayBuffer()).equals(original)).toBe(true);
   });
 
-  it('gets a document that is JSON, compressed where that is taken', async () => {
+  it('loads a document that is JSON, compressed for clients that accept that', async () => {
     const response = await get('/api/v1/openapi.json', { 'Accept-Encoding': 'gzip' });
     expect(response.headers.get('content-type')).toBe('application/json');
     expect(response.headers.get('content-encoding')).toBe('gzip');

@@ -35,7 +35,7 @@ describe('GET /doctor', () => {
     expect((await api.post('/doctor')).status).toBe(405);
   });
 
-  it('shows what is wrong, the worst first, each with its reason and its cure', async () => {
+  it('shows the findings, the worst first, each with its reason and its cure', async () => {
     const { status, body } = await api.get('/doctor');
     expect([status, body.data.type, body.data.id]).toEqual([200, 'doctor_reports', 1]);
     const { status: worst, checked_at, findings } = body.data.attributes;

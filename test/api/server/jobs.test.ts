@@ -100,7 +100,7 @@ describe('POST /jobs/{id}/retry', () => {
     ]);
   });
 
-  it('happens once however often a request with one Idempotency-Key comes', async () => {
+  it('runs once however often a request with one Idempotency-Key comes', async () => {
     const id = await job(FAILED);
     const send = () =>
       request(app.app)
@@ -170,7 +170,7 @@ describe('GET /jobs', () => {
     expect([status, body.data.map(({ id }: { id: number }) => id)]).toEqual([200, [sooner, later]]);
   });
 
-  it('makes no jobs and changes none', async () => {
+  it('neither creates nor changes jobs', async () => {
     const id = await job();
     const data = { type: 'jobs', attributes: { task: 'x' } };
     expect((await api.post('/jobs', { data })).status).toBe(405);

@@ -109,7 +109,7 @@ describe('a session of which the sign-in is older than 15 minutes', () => {
     });
   });
 
-  it('does everything else, and hears the number to confirm', async () => {
+  it('may do everything else, and receives the number to confirm', async () => {
     const headers = await signedIn(16);
     const lock = await browser.call(
       'POST',
@@ -129,14 +129,14 @@ describe('a session of which the sign-in is older than 15 minutes', () => {
     expect(faultOf(unconfirmed)).toEqual([409, 'confirmation_required']);
   });
 
-  it('is refused for its role first', async () => {
+  it('is refused first because of its role', async () => {
     const headers = await signedIn(16, (await newToken(app, 'operator')).token);
     const reply = await browser.call('POST', '/commands', headers, command('EraseDevice'));
     expect(faultOf(reply)).toEqual([403, 'forbidden']);
   });
 });
 
-describe('who has signed in recently, or sends a token', () => {
+describe('a client that has signed in recently, or sends a token,', () => {
   it.each(SENSITIVE)('is not refused %s', async (_what, method, path, body) => {
     const { token } = await newToken(app, 'admin');
     for (const headers of [await signedIn(14), { Authorization: `Bearer ${token}` }]) {

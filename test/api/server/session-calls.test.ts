@@ -27,7 +27,7 @@ describe('a call by a session', () => {
     expect(faultOf(reply)).toEqual([401, 'unauthorized']);
   });
 
-  it('removes a cookie that has no session any more', async () => {
+  it('deletes a cookie whose session has ended', async () => {
     const { cookie } = await signedIn();
     await app.db.knex('sessions').delete();
     // The change feed of this app is not running.
@@ -39,7 +39,7 @@ describe('a call by a session', () => {
     );
   });
 
-  it('reads what its role reads, and no more', async () => {
+  it('reads what its role may read, and no more', async () => {
     const { cookie } = await signedIn((await newToken(app, 'viewer')).token);
     expect((await call('GET', '/devices', cookie)).status).toBe(200);
     expect(faultOf(await call('GET', '/audit_events', cookie))).toEqual([403, 'forbidden']);
@@ -48,7 +48,7 @@ describe('a call by a session', () => {
     expect(faultOf(refused)).toEqual([403, 'forbidden']);
   });
 
-  it('counts by its token where one is sent as well', async () => {
+  it('uses the token when one is sent as well', async () => {
     const { cookie } = await signedIn();
     const Authorization = `Bearer ${(await newToken(app, 'viewer')).token}`;
     const { body } = await call('GET', '/me', { ...cookie, Authorization });
@@ -94,7 +94,7 @@ describe('a call by a session', () => {
     ['of an old browser', {}],
     ['of a new one', { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://behind.a.proxy' }],
     ['of the public address', { Origin: 'http://localhost:8080' }],
-  ])('changes what its role changes, from a page %s', async (_case, headers) => {
+  ])('changes what its role may change, from a page %s', async (_case, headers) => {
     const { id, cookie } = await signedIn((await newToken(app, 'operator')).token);
     const name = `tag ${Math.random()}`;
     const tag = { data: { type: 'tags', attributes: { name } } };
@@ -109,7 +109,7 @@ describe('a call by a session', () => {
     expect(shown.body.data.attributes).toMatchObject({ actor: 'a operator', session_id: id });
   });
 
-  it('of a program writes no session into the audit trail', async () => {
+  it('by a program leaves no session in the audit trail', async () => {
     const { body } = await adminApi(app).post('/tags', {
       data: { type: 'tags', attributes: { name: 'of a program' } },
     });

@@ -28,7 +28,7 @@ const call: typeof browser.call = (...request) => browser.call(...request);
 const signedIn: typeof browser.signedIn = (token) => browser.signedIn(token);
 
 describe('the list of sessions', () => {
-  it('shows those of the own token, and all of them to an admin', async () => {
+  it('shows those of the same token, and all of them to an admin', async () => {
     const [one, other] = [await newToken(app, 'operator'), await newToken(app, 'operator')];
     const first = await signedIn(one.token);
     const second = await signedIn(one.token);
@@ -60,7 +60,7 @@ describe('the list of sessions', () => {
 });
 
 describe('the end of a session', () => {
-  it('comes by its own hand, and the cookie goes with it', async () => {
+  it('is possible by the session itself, and deletes the cookie', async () => {
     const { id, cookie } = await signedIn();
     const refused = await call('DELETE', `/sessions/${id}`, cookie);
     expect(faultOf(refused)).toEqual([403, 'console_header_required']);
@@ -78,7 +78,7 @@ describe('the end of a session', () => {
     expect([again.status, again.body.errors[0].code]).toEqual([404, 'not_found']);
   });
 
-  it('comes by an admin, or by the same token, and by no other', async () => {
+  it('is possible by an admin or the same token, and by no other', async () => {
     const { token } = await newToken(app, 'operator');
     const other = await newToken(app, 'operator');
     const first = await signedIn(token);
@@ -106,7 +106,7 @@ describe('the end of a session', () => {
     ],
     ['nobody used it', (id) => changeSession(id, { idle_ends_at: new Date(0) })],
     ['it has lasted for too long', (id) => changeSession(id, { ends_at: new Date(0) })],
-  ])('comes when %s', async (_case, end) => {
+  ])('follows when %s', async (_case, end) => {
     const { row, token } = await newToken(app, 'operator');
     const { id, cookie } = await signedIn(token);
     expect((await call('GET', '/me', cookie)).status).toBe(200);
@@ -120,7 +120,7 @@ describe('the end of a session', () => {
     return app.db.knex('sessions').where({ id }).update(values);
   }
 
-  it('comes when the server starts with another ADMIN_TOKEN', async () => {
+  it('follows when the server starts with another ADMIN_TOKEN', async () => {
     const database = app.database;
     const { cookie } = await signedIn();
     const next = await startApp({
@@ -134,7 +134,7 @@ describe('the end of a session', () => {
     await next.halt();
   });
 
-  it('is put off by what a person does, and not by what the console asks for by itself', async () => {
+  it('is postponed by requests of a person, and not by background requests of the console', async () => {
     const other = await startApp({
       isSweeping: false,
       env: { SESSION_IDLE: '1h', SESSION_MAX: '2h' },

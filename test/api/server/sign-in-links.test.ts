@@ -90,7 +90,7 @@ describe('a sign-in link', () => {
     expect(again.headers.get('www-authenticate')).toBe('Bearer realm="muster"');
   });
 
-  it('signs in one of two browsers that spend it at the same time', async () => {
+  it('signs in one of two browsers that use it at the same time', async () => {
     const { row } = await newToken(app, 'viewer');
     const secret = secretOf(await createSignInLink(deps(), CONTEXT, { id: row.id }));
     const replies = await Promise.all(
@@ -142,7 +142,7 @@ describe('a sign-in link', () => {
     expect(reply.body.data.attributes).toMatchObject({ name: 'ADMIN_TOKEN', role: 'admin' });
   });
 
-  it('is forgotten a day after its end, but for the last one', async () => {
+  it('is deleted a day after its end, except the last one', async () => {
     const { row } = await newToken(app, 'viewer');
     for (let index = 0; index < 3; index += 1) {
       await createSignInLink(deps(), CONTEXT, { id: row.id });
@@ -164,7 +164,7 @@ describe('muster link console', () => {
     [{ token: 'nobody' }, 'a valid token "nobody" does not exist'],
     [{ token: '999999' }, 'a valid token 999999 does not exist'],
     [{}, 'no admin token is valid: make one by `muster token create --name NAME --role admin`'],
-  ])('refuses %j where there is none', async (args, message) => {
+  ])('refuses %j without such a token', async (args, message) => {
     await newToken(app, 'viewer');
     await expect(run(args)).rejects.toThrow(message);
     expect(await app.db.knex('sign_in_links')).toEqual([]);
@@ -183,7 +183,7 @@ describe('muster link console', () => {
     expect(stored.token_id).toBe(first.row.id);
   });
 
-  it('takes the newest token of a name, and ADMIN_TOKEN where it is set', async () => {
+  it('uses the newest token of a name, and ADMIN_TOKEN if it is set', async () => {
     await newToken(app, 'operator');
     const newest = await newToken(app, 'operator');
     await run({ token: 'a operator' });
@@ -210,7 +210,7 @@ describe('the first start', () => {
     return lines.map(({ msg }) => msg);
   };
 
-  it('logs a link that signs in, this once', async () => {
+  it('logs a link that signs in, once', async () => {
     const directory = consoleDirectory();
     const [line = '', ...others] = await offer(directory);
     expect(others).toEqual([]);
@@ -222,7 +222,7 @@ describe('the first start', () => {
     expect(await offer(directory)).toEqual([]);
   });
 
-  it('logs none without a console, in a worker, and where somebody has signed in', async () => {
+  it('logs no link without a console, in a worker, and after somebody has signed in', async () => {
     expect(await offer(temporaryDirectory())).toEqual([]);
     expect(await offer(consoleDirectory(), 'worker')).toEqual([]);
     await browser.signedIn();

@@ -89,7 +89,7 @@ describe('a sign-in', () => {
     await other.stop();
   });
 
-  it('asks for no password in the dialog of the browser', async () => {
+  it('does not make the browser open its password dialog', async () => {
     const { headers } = await signInWith({ token: 'wrong' }, CONSOLE);
     expect(headers.get('www-authenticate')).toBe('Bearer realm="muster"');
     const read = await call('GET', '/me', { 'X-Muster-Console': 'background' });
@@ -168,7 +168,7 @@ describe('a sign-in', () => {
     expect(await countSessions()).toBe(1);
   });
 
-  it('keeps the 100 sessions of a token that were used last', async () => {
+  it('keeps the 100 most recently used sessions of a token', async () => {
     const { row, token } = await newToken(app, 'viewer');
     const old = Array.from({ length: 105 }, (_, index) => ({
       token_id: row.id,

@@ -17,7 +17,7 @@ const revokedAt = async (id: number) =>
   (await app.db.knex('tokens').where({ id }).first('revoked_at')).revoked_at;
 
 describe('the list of API tokens', () => {
-  it('shows to admins what each is, and nothing of its secret', async () => {
+  it('shows the attributes of each to admins, and nothing of its secret', async () => {
     const until = new Date(Date.now() + 3_600_000);
     const one = await newToken(app, 'viewer', until);
     const admin = await newToken(app, 'admin');
@@ -42,7 +42,7 @@ describe('the list of API tokens', () => {
     expect(filtered.status).toBe(400);
   });
 
-  it('is for admins alone', async () => {
+  it('requires the role admin', async () => {
     const { row, token } = await newToken(app, 'operator');
     for (const path of ['/tokens', `/tokens/${row.id}`]) {
       const { status, body } = await adminApi(app, token).get(path);
@@ -50,7 +50,7 @@ describe('the list of API tokens', () => {
     }
   });
 
-  it('neither creates nor changes nor deletes one', async () => {
+  it('allows neither create, update nor delete', async () => {
     const { row } = await newToken(app, 'viewer');
     const data = { type: 'tokens', attributes: { name: 'x', role: 'admin' } };
     expect((await adminApi(app).post('/tokens', { data })).status).toBe(405);
@@ -59,7 +59,7 @@ describe('the list of API tokens', () => {
 });
 
 describe('the revocation of an API token', () => {
-  it('is refused to other roles, and that is in the audit trail', async () => {
+  it('is refused to other roles, which is audited', async () => {
     const { row } = await newToken(app, 'viewer');
     const { token } = await newToken(app, 'operator');
     const { status, body } = await adminApi(app, token).post(`/tokens/${row.id}/revoke`, {});
@@ -80,7 +80,7 @@ describe('the revocation of an API token', () => {
     }
   });
 
-  it('is refused for the token that asks, also by a session of it', async () => {
+  it('is refused for the token of the request itself, and by a session of it', async () => {
     const { row, token } = await newToken(app, 'admin');
     const own = await adminApi(app, token).post(`/tokens/${row.id}/revoke`, {});
     expect([own.status, own.body.errors[0]]).toMatchObject([
@@ -110,7 +110,7 @@ describe('the revocation of an API token', () => {
     expect(await revokedAt(row.id)).toBeNull();
   });
 
-  it('ends the token and its sessions at once, and is in the audit trail', async () => {
+  it('ends the token and its sessions at once, and is audited', async () => {
     const { row, token } = await newToken(app, 'operator');
     const other = await newToken(app, 'operator');
     const { cookie } = await browser.signedIn(token);
@@ -134,7 +134,7 @@ describe('the revocation of an API token', () => {
     });
   });
 
-  it('leaves a token as it is that was revoked before', async () => {
+  it('does not change a token that was revoked before', async () => {
     const { row } = await newToken(app, 'viewer');
     await adminApi(app).post(`/tokens/${row.id}/revoke`, {});
     const before = await revokedAt(row.id);

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-world.js';
+import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-fixture.js';
 import {
   type Api,
   positionOf,
   type RolloutOptions,
   startRollout,
   uploadVersion,
-} from './rollout-world.js';
+} from './rollout-fixture.js';
 
 const DEVICES = 8;
 
@@ -71,7 +71,7 @@ export class Fleet {
   /** Rounds of reconciling and polling until nothing is under way. */
   async carryOut(refusing: readonly ManagedDevice[] = []): Promise<void> {
     for (let round = 0; round < 4; round += 1) {
-      await this.app.settled();
+      await this.app.waitForReports();
       await this.reconciler.run();
       for (const device of this.devices) {
         const refuses = refusing.includes(device);
@@ -82,7 +82,7 @@ export class Fleet {
         );
       }
     }
-    await this.app.settled();
+    await this.app.waitForReports();
     await this.reconciler.run();
   }
 

@@ -1,6 +1,6 @@
-import { failed, type ManagedDevice } from '../assignment-world.js';
+import { failed, type ManagedDevice } from '../assignment-fixture.js';
+import { minute, soak, stateOf, uploadVersion } from './rollout-fixture.js';
 import { Fleet, some } from './rollout-fleet.js';
-import { minute, soak, stateOf, uploadVersion } from './rollout-world.js';
 
 let fleet: Fleet;
 let app: Fleet['app'];
@@ -50,7 +50,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  it('halts at a number of failed devices, and goes on when it is resumed', async () => {
+  it('halts at a number of failed devices, and continues when it is resumed', async () => {
     const halt_at = { failures: 2, percent: null };
     const id = await fleet.start({ stages: fleet.stagesOf(5), halt_at });
     await fleet.carryOut(fleet.devices.slice(0, 1));
@@ -86,7 +86,7 @@ describe('a rollout', () => {
     for (const device of fleet.devices.slice(0, 2)) {
       expect(await device.poll(() => failed('The payload is bad.'))).toEqual(['InstallProfile']);
     }
-    await app.settled();
+    await app.waitForReports();
     await fleet.reconciler.run();
     await minute(app);
     expect((await stateOf(api, id)).state).toBe('halted');
@@ -101,7 +101,7 @@ describe('a rollout', () => {
     expect(sent).toEqual(some(3, '').map(() => ({ status: 'Cancelled', is_pending: false })));
   });
 
-  it('that is resumed before anything was put back tries its failed devices again', async () => {
+  it('that is resumed before a device was rolled back retries its failed devices', async () => {
     const halt_at = { failures: 2, percent: null };
     const id = await fleet.start({ stages: fleet.stagesOf(5), halt_at });
     const refusing = fleet.devices.slice(0, 2);
@@ -145,7 +145,7 @@ describe('a rollout', () => {
     expect(await stateOf(api, id)).toMatchObject({ state: 'running', verified: 1, failed: 0 });
   });
 
-  it('that is halted cancels what was not sent, and leaves what was', async () => {
+  it('that is halted cancels unsent commands, and keeps those that were sent', async () => {
     const id = await fleet.start({ stages: fleet.stagesOf(4) });
     await fleet.reconciler.run();
     const [first] = fleet.devices;
@@ -185,7 +185,7 @@ describe('a rollout', () => {
     expect(await fleet.items()).toEqual([...some(2, '3 verified'), ...some(6, '1 verified')]);
   });
 
-  it('that is halted gives the former version to a device that enrolls again', async () => {
+  it('that is halted installs the former version on a device that enrolls again', async () => {
     const id = await fleet.start({ stages: fleet.stagesOf(2) });
     await fleet.carryOut();
     await api.post(`/rollouts/${id}/halt`);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { lockDevices } from '../../../src/db/assignments/marks.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-world.js';
-import { type Api, minute, soak, startRollout, stateOf, uploadVersion } from './rollout-world.js';
+import { addProfile, failed, ManagedDevice, reconcilerOf } from '../assignment-fixture.js';
+import { type Api, minute, soak, startRollout, stateOf, uploadVersion } from './rollout-fixture.js';
 
 const DEVICES = 50;
 
@@ -35,12 +35,12 @@ type Refuses = (device: ManagedDevice) => boolean;
 /** Devices poll while two processes reconcile and both look at the rollouts. */
 async function carryOut(refuses: Refuses = () => false): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
-    await app.settled();
+    await app.waitForReports();
     const two = [reconcilerOf(app), reconcilerOf(app)];
     await Promise.all([...two.map((one) => one.run()), minute(app), minute(app)]);
     await Promise.all(devices.map((device) => device.poll(answerOf(device, refuses))));
   }
-  await app.settled();
+  await app.waitForReports();
   await reconcilerOf(app).run();
   await minute(app);
 }
@@ -72,7 +72,7 @@ async function inStage(percent: number): Promise<Set<number>> {
 const stages = [10, 40, 100].map((percent) => ({ percent, soak_minutes: 60 }));
 
 describe('a rollout to a hundred devices, over two processes', () => {
-  it('only ever adds devices, exactly those of the stage, and goes back from all', async () => {
+  it('only adds devices of the stage, and rolls all of them back', async () => {
     const [former] = [...installed().keys()];
     const id = await startRollout(api, profileId, { stages });
     for (const { percent } of stages) {
@@ -96,7 +96,7 @@ describe('a rollout to a hundred devices, over two processes', () => {
     expect(left).toEqual([]);
   }, 120_000);
 
-  it('halts in its second stage when that fails, and nobody else gets the version', async () => {
+  it('halts in its second stage when that fails, and no further device gets the version', async () => {
     const id = await startRollout(api, profileId, { stages });
     await carryOut();
     const first = await inStage(10);

@@ -1,7 +1,7 @@
 import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { addProfile } from '../assignment-world.js';
-import { soak, startRollout, stateOf, uploadVersion } from './rollout-world.js';
+import { addProfile } from '../assignment-fixture.js';
+import { soak, startRollout, stateOf, uploadVersion } from './rollout-fixture.js';
 
 /** As the clock does each minute. */
 async function runTask({ db }: TestApp): Promise<void> {
@@ -22,7 +22,7 @@ async function reached(app: TestApp, id: number, wanted: object): Promise<object
 }
 
 describe('a rollout', () => {
-  it('goes on in the next process where the last one has stopped', async () => {
+  it('continues in the next process after the last one has stopped', async () => {
     const first = await startApp();
     const { id: profile, identifier } = await addProfile(first);
     await uploadVersion(first, { identifier, ssid: 'Guests', query: '?activate=false' });

@@ -18,7 +18,7 @@ const RESULT: RolloutResult = {
 const kindOf = (rollout: Partial<Rollout>, result: Partial<RolloutResult>) =>
   decide({ ...ROLLOUT, ...rollout }, { ...RESULT, ...result }).kind;
 
-describe('what becomes of a rollout', () => {
+describe('the next step of a rollout', () => {
   it.each<[string, Partial<Rollout>, Partial<RolloutResult>]>([
     ['halt', {}, { failed: 9, attempted: 90 }],
     ['next', {}, { failed: 8, attempted: 90 }],
@@ -45,7 +45,7 @@ describe('what becomes of a rollout', () => {
     expect(kindOf(rollout, result)).toBe(kind);
   });
 
-  it('has the numbers in the reason, and a long error cut', () => {
+  it('has the numbers in the reason, and a long error truncated', () => {
     const result = { ...RESULT, failed: 30, attempted: 60, commonest_error: 'x'.repeat(400) };
     expect(decide(ROLLOUT, result)).toEqual({
       kind: 'halt',

@@ -1,6 +1,6 @@
-import { addTag, type ManagedDevice } from '../assignment-world.js';
+import { addTag, type ManagedDevice } from '../assignment-fixture.js';
+import { minute, soak, stateOf } from './rollout-fixture.js';
 import { Fleet, some } from './rollout-fleet.js';
-import { minute, soak, stateOf } from './rollout-world.js';
 
 let fleet: Fleet;
 let app: Fleet['app'];
@@ -15,7 +15,7 @@ beforeEach(() => fleet.begin());
 afterEach(() => fleet.end());
 
 describe('a rollout', () => {
-  it('comes to the devices of its stage, then to all, and is in force at the end', async () => {
+  it('installs the version on the devices of its stage, then on all, and makes it the current one', async () => {
     const id = await fleet.start({ stages: fleet.stagesOf(2, 5) });
     await fleet.carryOut();
     expect(await fleet.items()).toEqual([...some(2, '2 verified'), ...some(6, '1 verified')]);
@@ -84,7 +84,7 @@ describe('a rollout', () => {
     expect(await stateOf(api, id)).toMatchObject({ stage: 2, reason: null });
   });
 
-  it('comes first to devices with its first tag, wherever they stand', async () => {
+  it('starts with devices that have its first tag, whatever their position', async () => {
     const last = fleet.devices.at(-1) as ManagedDevice;
     const firstTag = await addTag(app, last);
     const [, all] = fleet.stagesOf(1);
@@ -98,7 +98,7 @@ describe('a rollout', () => {
     expect(await fleet.items()).toEqual([...some(7, '1 verified'), '2 verified']);
   });
 
-  it('gives the former version to a device that gets the item outside of the stage', async () => {
+  it('installs the former version on a device that gets the item outside of the stage', async () => {
     await fleet.start({ stages: fleet.stagesOf(1) });
     await app.db.knex('assignments').where({ profile_id: fleet.profileId }).delete();
     await fleet.carryOut();
@@ -108,7 +108,7 @@ describe('a rollout', () => {
     expect(await fleet.items()).toEqual(['2 verified', ...some(7, '1 verified')]);
   });
 
-  it('goes back to an older version, too', async () => {
+  it('can install an older version, too', async () => {
     const forth = await fleet.start({ stages: [{ percent: 100, soak_minutes: 0 }] });
     await fleet.carryOut();
     await minute(app);
@@ -127,7 +127,7 @@ describe('a rollout', () => {
 });
 
 describe('the task of two processes', () => {
-  it('takes one step of a stage, not two', async () => {
+  it('advances a stage once, not twice', async () => {
     const stages = [1, 2, 3].map((percent) => ({ percent, soak_minutes: 1 }));
     const all = { percent: 100, soak_minutes: 1 };
     const id = await fleet.start({ stages: [...stages, all] });
@@ -138,7 +138,7 @@ describe('the task of two processes', () => {
     expect((await fleet.auditOf(id)).length).toBe(2);
   });
 
-  it('leaves a rollout that another has locked', async () => {
+  it('skips a rollout that another process has locked', async () => {
     const id = await fleet.start({ stages: [{ percent: 100, soak_minutes: 0 }] });
     await fleet.carryOut();
     await app.db.knex.transaction(async (trx) => {

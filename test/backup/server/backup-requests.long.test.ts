@@ -43,7 +43,7 @@ async function made(): Promise<Shown> {
 }
 
 describe('POST /api/v1/backups', () => {
-  it('makes an encrypted backup in the background, and shows what it came to', async () => {
+  it('makes an encrypted backup in the background, and shows its result', async () => {
     const { id, attributes } = await made();
     const { file, tables_total } = attributes;
     expect(attributes).toMatchObject({
@@ -90,7 +90,7 @@ describe('POST /api/v1/backups', () => {
     expect(files.sort().reverse()).toEqual(kept);
   }, 180_000);
 
-  it('is for admins alone, as is the list', async () => {
+  it('requires the role admin, as does the list', async () => {
     const actor = { name: 'test', role: 'admin' as const };
     const context = { requestId: 'test', actor, sourceAddress: null };
     for (const role of ['viewer', 'operator'] as const) {

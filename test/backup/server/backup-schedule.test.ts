@@ -86,7 +86,7 @@ describe('the schedule of backups', () => {
     expect(await rows()).toHaveLength(2);
   });
 
-  it('replaces one whose file is gone, and says so', async () => {
+  it('replaces a backup whose file is missing, and logs that', async () => {
     const { tick, run, lines } = tasks();
     await tick();
     const [first] = await rows();
@@ -107,7 +107,7 @@ describe('the schedule of backups', () => {
     expect(lines.map(({ msg }) => msg)).toContain('the file of a backup is gone');
   });
 
-  it('ends one that no job makes any more', async () => {
+  it('marks a backup as failed that no job makes any more', async () => {
     const { tick, lines } = tasks();
     await tick();
     await test.db.knex.raw('delete from graphile_worker._private_jobs');

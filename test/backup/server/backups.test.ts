@@ -36,7 +36,7 @@ async function untilOver(id: number, of = app) {
 }
 
 describe('POST /backups', () => {
-  it('makes a backup that can be restored, and shows how far it is', async () => {
+  it('makes a backup that can be restored, and shows its progress', async () => {
     const answer = await adminApi(app).post('/backups');
     expect(answer.status).toBe(202);
     const { id, attributes } = answer.body.data;
@@ -58,7 +58,7 @@ describe('POST /backups', () => {
     expect(audited).toMatchObject([{ target_id: String(id), details: { file: over.file } }]);
   });
 
-  it('says why one failed', async () => {
+  it('shows why a backup failed', async () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');
     const other = await startApp({ env: { BACKUP_DIR: join(file, 'backups') } });

@@ -173,7 +173,7 @@ describe('muster api', () => {
     expect(await names('/tags?filter[name]=b#1')).toEqual(['b#1']);
   });
 
-  it('prints every page with --all, one resource to a line', async () => {
+  it('prints every page with --all, one resource a line', async () => {
     const tags = Array.from({ length: 7 }, (_, index) => ({ name: `tag ${index}` }));
     await app.db.knex('tags').insert(tags);
     const { code, out } = await run(['GET', '/tags?page[size]=3&sort=id'], { all: true });
@@ -186,7 +186,7 @@ describe('muster api', () => {
     expect([refused.code, refused.err]).toEqual([1, 'muster: 400 Bad Request\n']);
   });
 
-  it('takes the token of the data directory, or says what to do', async () => {
+  it('reads the token of the data directory, or says what to do', async () => {
     const dataDir = temporaryDirectory();
     const setting = { adminToken: undefined, dataDir };
     const [code, message] = await failure(['GET', '/tags'], {}, setting);

@@ -47,7 +47,7 @@ const examined = async (env: Record<string, string> = {}) =>
   await examine({ checks: [backupsCheck], db: app.db, env });
 
 describe('muster backup', () => {
-  it('is in the list of backups with what it came to', async () => {
+  it('is in the list of backups with its result', async () => {
     const file = join(home, 'made.backup');
     await run(file);
     const [backup, ...others] = await shown();

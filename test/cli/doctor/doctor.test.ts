@@ -103,7 +103,7 @@ describe('muster doctor', () => {
     expect(text).not.toMatch(/secret-word|check_failed/);
   });
 
-  it('makes nothing where Muster was never started', async () => {
+  it('creates nothing where Muster was never started', async () => {
     const DATA_DIR = join(temporaryDirectory(), 'data');
     const { text, codes } = await run({ DATA_DIR, APNS_HOST: 'http://127.0.0.1:9' });
     expect(codes).toEqual([2]);

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';
+import { failureOf } from './push-cert-fixture.js';
 import {
   ACCOUNT,
   OTHER_TOPIC,
@@ -8,7 +9,6 @@ import {
   strayPushIdentity,
   TOPIC,
 } from './push-cert-scene.js';
-import { failureOf } from './push-cert-world.js';
 
 let scene: PushCertScene;
 

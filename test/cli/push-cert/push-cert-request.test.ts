@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { failureOf } from './push-cert-fixture.js';
 import { ACCOUNT, type PushCertScene, startPushCertScene, TOPIC } from './push-cert-scene.js';
-import { failureOf } from './push-cert-world.js';
 
 let scene: PushCertScene;
 
@@ -59,7 +59,7 @@ describe('muster push-cert request', () => {
   });
 
   it.each(['   ', 'ada', 'a b@example.com', '+', '12'])(
-    'takes %j for no Apple account',
+    'does not accept %j as an Apple account',
     async (appleAccount) => {
       const [code, message] = failureOf(
         await scene.request({ appleAccount, out: scene.file('x') }),
@@ -86,7 +86,7 @@ describe('muster push-cert request', () => {
     expect(await scene.count('certificate_signing_requests')).toBe(0);
   });
 
-  it('writes the bare request without a vendor certificate, and says who must sign it', async () => {
+  it('writes the unsigned request without a vendor certificate, and says who must sign it', async () => {
     const out = scene.file('bare.csr');
     const { text, error } = await scene.request({ appleAccount: ACCOUNT, out });
     expect(error).toBeUndefined();

@@ -7,7 +7,7 @@ import { nextKeys } from '../../helpers/prepared-keys.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
 import { makeVendor, PushPortal } from '../../pki/push-certificates/push-portal.js';
 import { certificatePem, keyPem } from '../../resources/certificate-samples.js';
-import { pushCertWorld } from './push-cert-world.js';
+import { pushCertFixture } from './push-cert-fixture.js';
 
 const DAY = 86_400_000;
 
@@ -23,15 +23,15 @@ export async function startPushCertScene() {
   const vendor = await makeVendor();
   const portal = await PushPortal.open(vendor);
   const box = new SecretBox(Buffer.alloc(32, 5));
-  const world = pushCertWorld({
+  const fixture = pushCertFixture({
     db,
     box,
     config: { publicUrl: 'https://mdm.example.com', lab: false },
   });
-  const { file } = world;
+  const { file } = fixture;
   writeFileSync(file('vendor.pem'), certificatePem(vendor.leaf.certificate));
   writeFileSync(file('vendor.key'), keyPem(vendor.leaf));
-  // As Apple gives them away.
+  // As Apple publishes them.
   for (const [at, { der }] of vendor.chain.entries()) writeFileSync(file(`apple-${at}.cer`), der);
   const vendorFiles = {
     vendorCert: ['vendor.pem', 'apple-0.cer', 'apple-1.cer'].map(file),
@@ -39,16 +39,16 @@ export async function startPushCertScene() {
   };
   let lastEvent = 0;
 
-  /** From nothing to what the portal gives, in `apple.pem`. */
+  /** From nothing to the certificate of the portal, in `apple.pem`. */
   const obtain = async (topic = TOPIC): Promise<void> => {
     const out = file('request');
-    const { error } = await world.request({ appleAccount: ACCOUNT, ...vendorFiles, out });
+    const { error } = await fixture.request({ appleAccount: ACCOUNT, ...vendorFiles, out });
     if (error !== undefined) throw error;
     writeFileSync(file('apple.pem'), portal.submit(readFileSync(out), topic));
   };
 
   return {
-    ...world,
+    ...fixture,
     db,
     portal,
     vendorFiles,
@@ -56,7 +56,7 @@ export async function startPushCertScene() {
     /** From nothing to a push certificate. */
     imported: async (topic = TOPIC) => {
       await obtain(topic);
-      const ran = await world.import({ cert: [file('apple.pem')] });
+      const ran = await fixture.import({ cert: [file('apple.pem')] });
       if (ran.error !== undefined) throw ran.error;
       return ran;
     },

@@ -31,7 +31,7 @@ describe('muster push-cert status', () => {
     ]);
   });
 
-  it('shows each topic, who listens to it, whose it is, and what waits', async () => {
+  it('shows each topic, its devices, its Apple account, and the pending request', async () => {
     await scene.imported();
     await scene.enroll(TOPIC, 3);
     await scene.enroll(OTHER_TOPIC);

@@ -115,7 +115,7 @@ describe('muster schema update', () => {
 `);
   });
 
-  it('says what is new and what is gone, and of which commit it is', () => {
+  it('lists what is new and what was removed, and the commit', () => {
     writeAppleFolder(from, (item) => chosen(item) || item.requestType === 'EraseDevice');
     update();
     writeAppleFolder(from, (item) => item.requestType === 'UserList');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type Fields } from '../../helpers/device.js';
-import { newSerial } from '../../mdm/request-world.js';
+import { newSerial } from '../../mdm/request-fixture.js';
 import { deliver, enrolledTarget, type Target } from '../deliver.js';
 
 let app: TestApp;
@@ -57,7 +57,7 @@ describe('the serial number of a record', () => {
     });
   });
 
-  it.each(['', 7, true])('is not taken away by a report that says %p', async (said) => {
+  it.each(['', 7, true])('is not cleared by a report of %p', async (said) => {
     const SerialNumber = newSerial();
     const target = await enrolledTarget(app, { SerialNumber });
     const row = await reportFrom(target, { SerialNumber: said });

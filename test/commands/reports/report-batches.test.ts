@@ -58,7 +58,7 @@ describe('a batch of reports', () => {
     ]);
   });
 
-  it('takes the reports of one device in their order', async () => {
+  it('handles the reports of one device in their order', async () => {
     const ids = await setup.storeDevices(30);
     const names = ['first', 'second', 'third'];
     await setup.handle(
@@ -92,7 +92,7 @@ describe('one bad report in a batch', () => {
   it.each([
     ['values that cannot be stored', { answers: { CellularTechnology: 2 ** 40, HostName: 'x' } }],
     ['bytes that are no property list', { result: Buffer.from('no plist') }],
-  ])('with %s ends alone; the others are written', async (_fault, bad) => {
+  ])('with %s fails alone; the others are written', async (_fault, bad) => {
     const ids = await setup.storeDevices(20);
     const reports: Answer[] = ids.map((deviceId) => ({
       deviceId,
@@ -154,7 +154,7 @@ describe('beside other transactions', () => {
     expect(await setup.devices('device_name')).toEqual(Array(10).fill({ device_name: 'Mac' }));
   });
 
-  it('a device that enrolled again in between is written, and not taken for enrolled', async () => {
+  it('a device that enrolled again in between is written, and not counted as enrolled', async () => {
     const [deviceId = 0] = await setup.storeDevices(1);
     const answers = { DeviceName: 'Mac', IsSupervised: true };
     const commands = await setup.storeReports([{ deviceId, answers }]);

@@ -39,14 +39,14 @@ async function sweepOnce(): Promise<void> {
   await sweep.stop();
 }
 
-/** All that waits, in the order in which it is taken. */
-function takeAll(): { id: number; deviceId: number }[] {
-  const taken: { id: number; deviceId: number }[] = [];
+/** All that waits, in the order in which it is claimed. */
+function claimAll(): { id: number; deviceId: number }[] {
+  const claimed: { id: number; deviceId: number }[] = [];
   for (let some = waiting.take(1_000); some.length > 0; some = waiting.take(1_000)) {
     for (const report of some) waiting.release(report);
-    taken.push(...some);
+    claimed.push(...some);
   }
-  return taken;
+  return claimed;
 }
 
 it('a sweep finds all stored reports, those of a device in their order', async () => {
@@ -56,16 +56,16 @@ it('a sweep finds all stored reports, those of a device in their order', async (
   );
   await sweepOnce();
   expect(pagesFound).toBe(3);
-  const taken = takeAll();
-  expect(taken.map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids);
+  const claimed = claimAll();
+  expect(claimed.map(({ id }) => id).sort((a, b) => a - b)).toEqual(ids);
   for (const device of devices.slice(0, 20)) {
-    const own = taken.filter(({ deviceId }) => deviceId === device).map(({ id }) => id);
+    const own = claimed.filter(({ deviceId }) => deviceId === device).map(({ id }) => id);
     expect(own).toEqual([...own].sort((a, b) => a - b));
     expect(own).toHaveLength(4);
   }
 });
 
-it('a device whose report was left is admitted after a sweep that began later', async () => {
+it('a device whose report was skipped is handled after a sweep that began later', async () => {
   const [deviceId = 0] = await setup.storeDevices(1);
   const [first = 0, second = 0] = await setup.storeReports([{ deviceId }, { deviceId }]);
   sweep.hold(deviceId);
@@ -74,10 +74,10 @@ it('a device whose report was left is admitted after a sweep that began later', 
   // The sweep may have read the reports by now.
   sweep.hold(deviceId);
   await sweep.stop();
-  expect(takeAll()).toEqual([]);
+  expect(claimAll()).toEqual([]);
   expect(sweep.admits({ id: second, deviceId })).toBe(false);
   await sweepOnce();
-  expect(takeAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
+  expect(claimAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
   expect(sweep.admits({ id: second, deviceId })).toBe(true);
 });
 
@@ -90,17 +90,17 @@ it('reports beyond the 10,000 that wait stay in the database until there is room
   await new Promise((resolve) => setImmediate(resolve));
   sweep.continueIfBehind();
   expect([waiting.size, pagesFound]).toEqual([MAX_WAITING, 0]);
-  takeAll();
+  claimAll();
   // There is room, but the second must not overtake the first.
   expect(sweep.admits({ id: second, deviceId })).toBe(false);
   sweep.continueIfBehind();
   await sweep.stop();
-  expect(takeAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
+  expect(claimAll()).toEqual([first, second].map((id) => ({ id, deviceId })));
   expect(sweep.admits({ id: second, deviceId })).toBe(true);
 });
 
 describe('waiting reports', () => {
-  it('are taken once, one of each device at a time', () => {
+  it('are claimed once, one of each device at a time', () => {
     for (const id of [1, 2, 3]) waiting.add({ id, deviceId: 7 });
     waiting.add({ id: 4, deviceId: 8 });
     waiting.add({ id: 4, deviceId: 8 });
@@ -113,14 +113,14 @@ describe('waiting reports', () => {
     expect([waiting.take(10), waiting.size]).toEqual([[{ id: 2, deviceId: 7 }], 3]);
   });
 
-  it('that are put back come before the others of their device', () => {
+  it('that are returned come before the others of their device', () => {
     for (const id of [1, 2]) waiting.add({ id, deviceId: 7 });
     const [first] = waiting.take(1);
     if (first !== undefined) waiting.putBack(first);
     expect([waiting.take(1), waiting.size]).toEqual([[{ id: 1, deviceId: 7 }], 2]);
   });
 
-  it('of a device are removed without the one that is taken', () => {
+  it('of a device are removed without the claimed one', () => {
     for (const id of [1, 2]) waiting.add({ id, deviceId: 7 });
     const [first] = waiting.take(1);
     waiting.removeOf(7);

@@ -26,7 +26,7 @@ async function restart(): Promise<void> {
 const UNSTORABLE = { CellularTechnology: 2 ** 40, DeviceName: 'Not stored either' };
 
 describe('a report whose values cannot be stored', () => {
-  it('gets its 200, is marked, and leaves no half of it behind', async () => {
+  it('is answered 200, is marked, and leaves no partial rows', async () => {
     const requestType = 'DeviceInformation';
     const parameters = { Queries: ['DeviceName'] };
     const body = { QueryResponses: UNSTORABLE };
@@ -44,7 +44,7 @@ describe('a report whose values cannot be stored', () => {
     );
   });
 
-  it('hinders neither the next command nor the next report', async () => {
+  it('delays neither the next command nor the next report', async () => {
     const { device, id } = target;
     const document = commandDocument(id, 'SecurityInfo');
     const bad = await adminApi(app).post(
@@ -59,7 +59,7 @@ describe('a report whose values cannot be stored', () => {
     await device.report(good.body.data.attributes.uuid, 'Acknowledged', {
       SecurityInfo: { PasscodePresent: true },
     });
-    await app.settled();
+    await app.waitForReports();
     const row = await app.db.knex('devices').where({ id }).first();
     expect(row.passcode_present).toBe(true);
   });
@@ -84,25 +84,25 @@ describe('the sweep', () => {
     const uuid = await storedCommand({ ...left, result });
     const odd = await storedCommand({ ...left, result: Buffer.from('no plist') });
     await restart();
-    await app.settled();
+    await app.waitForReports();
     expect(await command(uuid)).toMatchObject({ needs_handling: false, reason: null });
     expect((await command(odd)).reason).toBe('the answer could not be read; see the log');
     const row = await app.db.knex('devices').where({ id: target.id }).first();
     expect(row.passcode_present).toBe(true);
   });
 
-  it('takes the reports of one device in their order', async () => {
+  it('handles the reports of one device in their order', async () => {
     for (let at = 0; at < 6; at += 1) {
       const result = buildPlist({ SecurityInfo: { AutoLockTime: at } });
       await storedCommand({ status: 'Acknowledged', needs_handling: true, result });
     }
     await restart();
-    await app.settled();
+    await app.waitForReports();
     const row = await app.db.knex('devices').where({ id: target.id }).first();
     expect(row.auto_lock_time).toBe(5);
   });
 
-  it('leaves a report alone that another process holds, and finds it later', async () => {
+  it('skips a report that another process has locked, and finds it later', async () => {
     const result = buildPlist({ InstalledApplicationList: [{ Name: 'Later' }] });
     const uuid = await storedCommand({
       status: 'Acknowledged',
@@ -118,7 +118,7 @@ describe('the sweep', () => {
     expect((await command(uuid)).needs_handling).toBe(true);
     await blocker.rollback();
     await restart();
-    await app.settled();
+    await app.waitForReports();
     const rows = await app.db.knex('installed_applications').where({ device_id: target.id });
     expect(rows).toMatchObject([{ name: 'Later' }]);
   });

@@ -15,7 +15,7 @@ import {
   removeTemporaryDirectories,
   temporaryDirectory,
 } from '../../helpers/temporary-directory.js';
-import { eventually } from '../../push/push-world.js';
+import { eventually } from '../../push/push-fixture.js';
 
 const KEY = 'ABCD-EFGH-JKLM-NPQR-STUV-WXYZ';
 const NEXT_KEY = 'WXYZ-STUV-NPQR-JKLM-EFGH-ABCD';
@@ -155,7 +155,7 @@ describe('the FileVault recovery key of a Mac', () => {
     expect(await values('filevault_recovery_key')).toEqual([KEY]);
   });
 
-  it('has to be given for a rotation when none is known', async () => {
+  it('is required for a rotation when none is known', async () => {
     const { status, errors } = await queue('RotateFileVaultKey', { KeyType: 'personal' });
     expect([status, errors[0].source, errors[0].detail]).toEqual([
       422,
@@ -186,7 +186,7 @@ describe('the password of an administrator account', () => {
     return pbkdf2Sync(password ?? '', salt, iterations, 128, 'sha512').equals(entropy);
   }
 
-  it('is made when it is left out; the Mac gets its hash', async () => {
+  it('is generated when it is left out; the Mac gets its hash', async () => {
     const got = await carryOut('SetAutoAdminPassword', { GUID }, () => ({}));
     expect(new Set(Object.keys(got))).toEqual(new Set(['GUID', 'RequestType', 'passwordHash']));
     const [password, ...others] = await values('admin_password');
@@ -194,7 +194,7 @@ describe('the password of an administrator account', () => {
     expect([others, isHashOf(got.passwordHash, password)]).toEqual([[], true]);
   });
 
-  it('may be given, also for the account that Setup Assistant makes', async () => {
+  it('may be in the request, also for the account that Setup Assistant creates', async () => {
     const account = { shortName: 'admin', password: 'correct horse' };
     const parameters = { AutoSetupAdminAccounts: [account] };
     const got = await carryOut('AccountConfiguration', parameters, () => ({}));
@@ -204,7 +204,7 @@ describe('the password of an administrator account', () => {
     expect(await values('admin_password')).toEqual(['correct horse']);
   });
 
-  it('is not known when its hash is given', async () => {
+  it('is unknown when the request contains its hash', async () => {
     const passwordHash = Buffer.from('a hash').toString('base64');
     const got = await carryOut('SetAutoAdminPassword', { GUID, passwordHash }, () => ({}));
     expect(got.passwordHash).toEqual(Buffer.from('a hash'));

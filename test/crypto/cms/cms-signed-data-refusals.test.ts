@@ -161,7 +161,7 @@ describe('verifySignedData refuses', () => {
     expect(verifyCode(handmade(ec, { signers: 9 }))).toBe('invalid_asn1');
   });
 
-  it('a signer whose certificate is not there', () => {
+  it('a signer whose certificate is not in the message', () => {
     const [one, two] = [1, 2].map((octet) => identityOf(rsa, { serial: Buffer.alloc(16, octet) }));
     if (one === undefined || two === undefined) throw new Error('no identities');
     const der = buildSignedData({ content, signer: one });

@@ -154,7 +154,7 @@ describe('CMS with OpenSSL', () => {
     }
   });
 
-  it('we find a signer that is not in the message among the certificates given', () => {
+  it('we find the certificate of a signer among further certificates when the message lacks it', () => {
     for (const [name, { certificate }] of signers) {
       const der = opensslSign(name, '-nodetach', '-nocerts');
       expect(parseSignedData(der).certificates).toEqual([]);

@@ -17,17 +17,17 @@ function ask(turns: ListQueue, account: string, count: number) {
   return { given, refused };
 }
 
-const settle = () => sleep(1);
+const waitOneTick = () => sleep(1);
 
 describe('turns of lists', () => {
   it('of one account are limited, however many it requests', async () => {
     const turns = new ListQueue(LIMITS);
     const { given } = ask(turns, 'a', 10);
-    await settle();
+    await waitOneTick();
     expect([given.length, turns.waiting]).toEqual([4, 6]);
     given[0]?.();
     given[0]?.();
-    await settle();
+    await waitOneTick();
     expect([given.length, turns.waiting]).toEqual([5, 5]);
   });
 
@@ -35,10 +35,10 @@ describe('turns of lists', () => {
     const turns = new ListQueue(LIMITS);
     const accounts = ['a', 'b', 'c', 'd', 'e', 'f'];
     const asked = accounts.map((account) => ask(turns, account, 10));
-    await settle();
+    await waitOneTick();
     expect(asked.map(({ given }) => given.length)).toEqual([4, 1, 1, 1, 1, 0]);
     asked[0]?.given[0]?.();
-    await settle();
+    await waitOneTick();
     expect(asked.map(({ given }) => given.length)).toEqual([4, 1, 1, 1, 1, 1]);
   });
 
@@ -56,7 +56,7 @@ describe('turns of lists', () => {
     void take('c', 'c1');
     for (const end of ends) {
       end();
-      await settle();
+      await waitOneTick();
     }
     expect(order.slice(3)).toEqual(['c1', 'a3', 'b2']);
   });
@@ -78,7 +78,7 @@ describe('turns of lists', () => {
   it('wait for at most 200 statements of one account', async () => {
     const turns = new ListQueue(LIMITS);
     const { refused } = ask(turns, 'a', 206);
-    await settle();
+    await waitOneTick();
     expect(refused.map(({ status }) => status)).toEqual([429, 429]);
     turns.close(new AppError('unavailable', 503, 'over'));
   });
@@ -99,7 +99,7 @@ describe('turns of lists', () => {
     const { refused } = ask(turns, 'a', 5);
     const over = new AppError('unavailable', 503, 'over');
     turns.close(over);
-    await settle();
+    await waitOneTick();
     expect(refused).toEqual([over]);
     await expect(turns.wait({ account: 'b' })).rejects.toBe(over);
   });

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { AuthenticateStore } from '../../../src/db/device-path/authenticate.js';
 import type { AuthenticateFacts } from '../../../src/db/device-path/authenticate-message.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
-import { eventually } from '../../push/push-world.js';
+import { eventually } from '../../push/push-fixture.js';
 
 const SERIAL = 'C02MT66KFLHH';
 

@@ -2,28 +2,28 @@ import { createServer, type Server, type Socket, connect as tcpConnect } from 'n
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
 import { ChangeFeed } from '../../../src/db/processes/change-feed.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { counter, createFeedWorld, type FeedWorld, NEVER_MS } from './feed-under-test.js';
+import { counter, createFeedFixture, type FeedFixture, NEVER_MS } from './feed-under-test.js';
 
-let world: FeedWorld;
+let fixture: FeedFixture;
 
 beforeAll(async () => {
-  world = await createFeedWorld();
+  fixture = await createFeedFixture();
 });
-afterEach(() => world.stopFeeds());
-afterAll(() => world.close());
+afterEach(() => fixture.stopFeeds());
+afterAll(() => fixture.close());
 
 describe('a change whose notification was missed', () => {
   it('is found after the reconnection', async () => {
-    const { feed, lines, clients } = world.feedOf({ reconnectMs: 300 });
+    const { feed, lines, clients } = fixture.feedOf({ reconnectMs: 300 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
-    await world.kill(clients[0]);
-    await world.blockTopic();
+    await fixture.kill(clients[0]);
+    await fixture.blockTopic();
     expect(seen.count()).toBe(1);
     await seen.reaches(2);
     expect(clients).toHaveLength(2);
-    await world.blockTopic();
+    await fixture.blockTopic();
     await seen.reaches(3);
     expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
       [40, 'no connection to listen for changes; trying again'],
@@ -32,35 +32,35 @@ describe('a change whose notification was missed', () => {
   });
 
   it('is found by polling, while there is no connection', async () => {
-    const { feed, clients } = world.feedOf({ reconnectMs: NEVER_MS, pollMs: 50 });
+    const { feed, clients } = fixture.feedOf({ reconnectMs: NEVER_MS, pollMs: 50 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
-    await world.kill(clients[0]);
-    await world.blockTopic();
+    await fixture.kill(clients[0]);
+    await fixture.blockTopic();
     await seen.reaches(2);
     expect(clients).toHaveLength(1);
   });
 
   it('is found by polling when the notification was lost', async () => {
-    const { feed } = world.feedOf({ pollMs: 50 });
+    const { feed } = fixture.feedOf({ pollMs: 50 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
-    await world.other.knex('change_topics').where({ topic: 'push_topics' }).increment('version');
+    await fixture.other.knex('change_topics').where({ topic: 'push_topics' }).increment('version');
     await seen.reaches(2);
   });
 
   it('is found behind a transaction-mode pooler, where no process listens', async () => {
     const db = connectDatabase({
-      connectionString: world.test.connectionString,
+      connectionString: fixture.test.connectionString,
       namedStatements: false,
     });
-    const { feed, clients } = world.feedOf({ db, pollMs: 50 });
+    const { feed, clients } = fixture.feedOf({ db, pollMs: 50 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
-    await world.blockTopic();
+    await fixture.blockTopic();
     await seen.reaches(2);
     expect(clients).toEqual([]);
     await feed.stop();
@@ -105,20 +105,20 @@ class SilentProxy {
 
 describe('a database out of reach', () => {
   function through(port: number): Database {
-    const url = new URL(world.test.connectionString);
+    const url = new URL(fixture.test.connectionString);
     url.search = '';
     url.host = `127.0.0.1:${port}`;
     return connectDatabase({ connectionString: url.href });
   }
 
   it('does not stop a feed from starting, nor from finding the changes later', async () => {
-    const proxy = new SilentProxy(new URL(world.test.connectionString));
+    const proxy = new SilentProxy(new URL(fixture.test.connectionString));
     const port = await proxy.listen();
     await proxy.close();
     const db = through(port);
     const { logger, lines } = capturingLogger();
     let isBack = false;
-    const createClient = () => (isBack ? world.test.db : db).createClient();
+    const createClient = () => (isBack ? fixture.test.db : db).createClient();
     const feed = new ChangeFeed({
       db: { ...db, createClient },
       logger,
@@ -142,14 +142,14 @@ describe('a database out of reach', () => {
   });
 
   it('is noticed also when the connection just stays silent', async () => {
-    const proxy = new SilentProxy(new URL(world.test.connectionString));
+    const proxy = new SilentProxy(new URL(fixture.test.connectionString));
     const db = through(await proxy.listen());
-    const { feed, clients } = world.feedOf({ db, pollMs: 100 });
+    const { feed, clients } = fixture.feedOf({ db, pollMs: 100 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
     proxy.silence();
-    await world.blockTopic();
+    await fixture.blockTopic();
     await seen.reaches(2);
     expect(clients).toHaveLength(2);
     await feed.stop();

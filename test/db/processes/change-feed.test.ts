@@ -1,13 +1,13 @@
 import { connectDatabase } from '../../../src/db/connection/database.js';
-import { counter, createFeedWorld, type FeedWorld, pidOf, until } from './feed-under-test.js';
+import { counter, createFeedFixture, type FeedFixture, pidOf, until } from './feed-under-test.js';
 
-let world: FeedWorld;
+let fixture: FeedFixture;
 
 beforeAll(async () => {
-  world = await createFeedWorld();
+  fixture = await createFeedFixture();
 });
-afterEach(() => world.stopFeeds());
-afterAll(() => world.close());
+afterEach(() => fixture.stopFeeds());
+afterAll(() => fixture.close());
 
 function certificate(purpose: string) {
   const fingerprint = Buffer.from(crypto.randomUUID().replaceAll('-', ''), 'latin1');
@@ -25,7 +25,7 @@ function certificate(purpose: string) {
 
 async function insertToken(): Promise<number> {
   const token_hash = Buffer.from(crypto.randomUUID());
-  const [row] = await world.other
+  const [row] = await fixture.other
     .knex('tokens')
     .insert({ name: 'x', role: 'viewer', token_hash }, 'id');
   return row.id;
@@ -33,15 +33,15 @@ async function insertToken(): Promise<number> {
 
 describe('a change feed', () => {
   it('runs nothing for a change that was rolled back', async () => {
-    const { feed } = world.feedOf();
+    const { feed } = fixture.feedOf();
     const [topics, tokens] = [counter(), counter()];
     feed.on('push_topics', topics.listener);
     feed.on('tokens', tokens.listener);
     await feed.start();
-    const trx = await world.other.knex.transaction();
+    const trx = await fixture.other.knex.transaction();
     await trx('push_topics').insert({ topic: 'x', blocked_reason: 'x', retry_at: new Date() });
     await trx.rollback();
-    await world.other
+    await fixture.other
       .knex('tokens')
       .where({ id: await insertToken() })
       .delete();
@@ -50,7 +50,7 @@ describe('a change feed', () => {
   });
 
   it('runs nothing for what no process keeps in memory', async () => {
-    const { feed } = world.feedOf();
+    const { feed } = fixture.feedOf();
     const seen = counter();
     for (const topic of ['tokens', 'authorities', 'push_certificates'] as const) {
       feed.on(topic, seen.listener);
@@ -59,17 +59,17 @@ describe('a change feed', () => {
     feed.on('push_topics', blocked.listener);
     await feed.start();
     const id = await insertToken();
-    await world.other.knex('tokens').where({ id }).update({ last_used_at: new Date() });
-    await world.other.knex('certificates').insert(certificate('mdm.device'));
-    await world.other.knex('certificates').insert(certificate('mdm.webcrt'));
-    await world.blockTopic();
+    await fixture.other.knex('tokens').where({ id }).update({ last_used_at: new Date() });
+    await fixture.other.knex('certificates').insert(certificate('mdm.device'));
+    await fixture.other.knex('certificates').insert(certificate('mdm.webcrt'));
+    await fixture.blockTopic();
     await blocked.reaches(2);
     expect(seen.count()).toBe(3);
   });
 
   it('runs each listener once at the start, since a change may have been missed', async () => {
-    await world.blockTopic();
-    const { feed } = world.feedOf();
+    await fixture.blockTopic();
+    const { feed } = fixture.feedOf();
     const [topics, pushes] = [counter(), counter()];
     feed.on('push_topics', topics.listener);
     feed.on('pushes', pushes.listener);
@@ -81,34 +81,34 @@ describe('a change feed', () => {
     [
       'a revoked token',
       'tokens',
-      () => world.other.knex('tokens').update({ revoked_at: new Date() }),
+      () => fixture.other.knex('tokens').update({ revoked_at: new Date() }),
     ],
     [
       'another expiry',
       'tokens',
-      () => world.other.knex('tokens').update({ expires_at: new Date() }),
+      () => fixture.other.knex('tokens').update({ expires_at: new Date() }),
     ],
-    ['another role', 'tokens', () => world.other.knex('tokens').update({ role: 'operator' })],
+    ['another role', 'tokens', () => fixture.other.knex('tokens').update({ role: 'operator' })],
     [
       'a new CA',
       'authorities',
-      () => world.other.knex('certificates').insert(certificate('mdm.cacert')),
+      () => fixture.other.knex('certificates').insert(certificate('mdm.cacert')),
     ],
     [
       'another SCEP configuration',
       'authorities',
-      () => world.other.knex('scep_configurations').insert({ id: 1 }),
+      () => fixture.other.knex('scep_configurations').insert({ id: 1 }),
     ],
     [
       'a new push certificate',
       'push_certificates',
-      () => world.other.knex('certificates').insert(certificate('mdm.pushcert')),
+      () => fixture.other.knex('certificates').insert(certificate('mdm.pushcert')),
     ],
-    ['a blocked topic', 'push_topics', () => world.blockTopic()],
+    ['a blocked topic', 'push_topics', () => fixture.blockTopic()],
   ])('notices %s by the notification alone', async (_what, topic, change) => {
-    await world.other.knex('tokens').delete();
+    await fixture.other.knex('tokens').delete();
     await insertToken();
-    const { feed } = world.feedOf();
+    const { feed } = fixture.feedOf();
     const seen = counter();
     feed.on(topic, seen.listener);
     await feed.start();
@@ -118,7 +118,7 @@ describe('a change feed', () => {
   });
 
   it('logs a listener that fails, runs the others, and tries it again until it succeeds', async () => {
-    const { feed, lines } = world.feedOf({ pollMs: 20 });
+    const { feed, lines } = fixture.feedOf({ pollMs: 20 });
     const [failing, seen] = [counter(), counter()];
     feed.on('push_topics', () => {
       failing.listener();
@@ -139,7 +139,7 @@ describe('a change feed', () => {
   });
 
   it('waits for a listener under way when it stops', async () => {
-    const { feed } = world.feedOf();
+    const { feed } = fixture.feedOf();
     let isDone = false;
     feed.on('push_topics', async () => {
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -151,16 +151,16 @@ describe('a change feed', () => {
     expect(isDone).toBe(true);
   });
 
-  it('notifies nobody once it is stopped, and keeps no connection', async () => {
-    const { feed, clients } = world.feedOf({ pollMs: 10 });
+  it('calls no listener once it is stopped, and closes its connection', async () => {
+    const { feed, clients } = fixture.feedOf({ pollMs: 10 });
     const seen = counter();
     feed.on('push_topics', seen.listener);
     await feed.start();
     const pid = pidOf(clients[0]);
-    expect(await world.isAlive(pid)).toBe(true);
+    expect(await fixture.isAlive(pid)).toBe(true);
     await feed.stop();
-    await until(async () => !(await world.isAlive(pid)));
-    await world.blockTopic();
+    await until(async () => !(await fixture.isAlive(pid)));
+    await fixture.blockTopic();
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(seen.count()).toBe(1);
   });
@@ -168,7 +168,7 @@ describe('a change feed', () => {
 
 describe('an announcement', () => {
   it('reaches this process at once, then the others, and none twice', async () => {
-    const [here, there] = [world.feedOf(), world.feedOf()];
+    const [here, there] = [fixture.feedOf(), fixture.feedOf()];
     const [near, far] = [counter(), counter()];
     here.feed.on('pushes', near.listener);
     there.feed.on('pushes', far.listener);
@@ -183,7 +183,7 @@ describe('an announcement', () => {
   });
 
   it('made a thousand times is sent a few times, the last time included', async () => {
-    const [here, there] = [world.feedOf(), world.feedOf()];
+    const [here, there] = [fixture.feedOf(), fixture.feedOf()];
     const [near, far] = [counter(), counter()];
     here.feed.on('pushes', near.listener);
     there.feed.on('pushes', far.listener);
@@ -198,7 +198,7 @@ describe('an announcement', () => {
   });
 
   it('that waits for its turn is not lost when the feed stops', async () => {
-    const [here, there] = [world.feedOf(), world.feedOf()];
+    const [here, there] = [fixture.feedOf(), fixture.feedOf()];
     const far = counter();
     there.feed.on('pushes', far.listener);
     await here.feed.start();
@@ -210,9 +210,9 @@ describe('an announcement', () => {
   });
 
   it('does not reject when there is no database', async () => {
-    const db = connectDatabase({ connectionString: world.test.connectionString });
+    const db = connectDatabase({ connectionString: fixture.test.connectionString });
     await db.close();
-    const { feed, lines } = world.feedOf({ db });
+    const { feed, lines } = fixture.feedOf({ db });
     const near = counter();
     feed.on('pushes', near.listener);
     feed.announce('pushes');

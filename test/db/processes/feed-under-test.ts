@@ -15,7 +15,7 @@ export interface FeedUnderTest {
 }
 
 /** One database for the tests of a file, as seen by two processes. */
-export interface FeedWorld {
+export interface FeedFixture {
   readonly test: TestDatabase;
   readonly other: Database;
   /** Polls and reconnects almost never by default. */
@@ -27,7 +27,7 @@ export interface FeedWorld {
   close(): Promise<void>;
 }
 
-export async function createFeedWorld(): Promise<FeedWorld> {
+export async function createFeedFixture(): Promise<FeedFixture> {
   const test = await createTestDatabase();
   const other = connectDatabase({ connectionString: test.connectionString });
   let feeds: ChangeFeed[] = [];

@@ -141,7 +141,7 @@ describe('the database of the former release', () => {
     expect(required.map(keyOf).filter((one) => !known.has(one))).toEqual([]);
   });
 
-  it('is as it was when a migration fails, and goes on without it', async () => {
+  it('is unchanged when a migration fails, and is served without it', async () => {
     const former = await columns();
     const [before, schema] = [await rowsOf(former), await dumpSchema(test.db)];
     const { applied } = await migrationStatus(test.db);

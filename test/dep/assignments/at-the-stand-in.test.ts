@@ -6,30 +6,30 @@ import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
+import { type AccountFixture, startAccountFixture } from '../client/account-fixture.js';
 import { DepRows, FakeJobs } from './fake-dep-service.js';
 
 const CALL = '/profile/devices';
 const DEFINITION = { profile_name: 'Office', url: 'https://mdm.example.com/dep/enroll' };
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let apple: DepStandIn;
 let accounts: DepAccounts;
 let rows: DepRows;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
-  rows = new DepRows(world.db);
+  fixture = await startAccountFixture();
+  rows = new DepRows(fixture.db);
   apple = await startDepStandIn({ authority: await createLabAuthority() });
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
-  accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
+  accounts = fixture.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
 });
 afterEach(() => {
   apple.clearFaults();
   apple.intercept(undefined);
 });
 afterAll(async () => {
-  await world.stop();
+  await fixture.stop();
   await apple.close();
 });
 
@@ -39,18 +39,18 @@ async function start(server: string, count: number) {
     server,
   });
   const token = { consumer_key, consumer_secret, access_token, access_secret };
-  const accountId = await world.addAccount(token);
+  const accountId = await fixture.addAccount(token);
   const uuid = await accounts.use(accountId, (api) => api.defineProfile(DEFINITION));
   const profileId = await rows.profile(accountId, { uuid });
   const serials = apple.portal.addDevices(server, { family: 'Mac', count });
-  const { knex } = world.db;
+  const { knex } = fixture.db;
   await knex.raw(
     `insert into devices (serial_number, dep_profile_id) select s, ? from unnest(?::text[]) s`,
     [profileId, serials],
   );
   const jobs = new FakeJobs();
   const { logger } = capturingLogger();
-  const assignments = new ProfileAssignments({ db: world.db, logger, accounts, jobs });
+  const assignments = new ProfileAssignments({ db: fixture.db, logger, accounts, jobs });
   apple.resetRequests();
   const send = () => assignments.sendDue(accountId, new AbortController().signal);
   return { accountId, uuid, profileId, serials, jobs, send };
@@ -68,7 +68,7 @@ function atApple(serials: string[]): Record<string, number> {
 const asApple = (uuid: string) => uuid.replaceAll('-', '').toUpperCase();
 
 async function states(accountId: number) {
-  const { rows: counted } = await world.db.knex.raw(
+  const { rows: counted } = await fixture.db.knex.raw(
     `select profile_status as status, assignment_result as result,
        assignment_due_at is not null as due, count(*)
      from dep_devices where dep_account_id = ? group by 1, 2, 3 order by 4 desc`,
@@ -103,7 +103,7 @@ it('serial numbers that Apple refuses are found among the others, and retried', 
     { status: 'assigned', result: 'SUCCESS', due: false, count: 99 },
     { status: null, result: 'NOT_ACCESSIBLE', due: true, count: 1 },
   ]);
-  await world.db.knex('dep_devices').where({ serial_number: bad }).update({
+  await fixture.db.knex('dep_devices').where({ serial_number: bad }).update({
     assignment_due_at: new Date(),
   });
   await send();
@@ -121,11 +121,11 @@ it('during many answers of 429 the assignments wait; the rest follows afterwards
   expect(jobs.asked).toEqual([['assign', accountId, expect.any(Date)]]);
   const wait = (jobs.asked[0]?.[2]?.getTime() ?? 0) - Date.now();
   expect(Math.round(wait / 60_000)).toBe(10);
-  expect((await world.status(accountId)).status).toBe('throttled');
+  expect((await fixture.status(accountId)).status).toBe('throttled');
   apple.clearFaults();
   await send();
   expect(atApple(serials)).toEqual({ none: 10, [asApple(uuid)]: 1_000 });
-  await world.db.knex('dep_devices').where({ assignment_due_at: jobs.asked[0]?.[2] }).update({
+  await fixture.db.knex('dep_devices').where({ assignment_due_at: jobs.asked[0]?.[2] }).update({
     assignment_due_at: new Date(),
   });
   await send();
@@ -141,7 +141,7 @@ it('profiles are unassigned, but only those of this server', async () => {
     await api.assignProfile(theirs, [foreign]);
     return theirs;
   });
-  const { knex } = world.db;
+  const { knex } = fixture.db;
   await knex('dep_devices').where({ serial_number: foreign }).update({ profile_uuid: other });
   await knex('devices')
     .where({ dep_profile_id: profileId })
@@ -160,7 +160,7 @@ it('a definition that Apple no longer has is created again', async () => {
   apple.addFault({ path: CALL, status: 400, body: 'PROFILE_NOT_FOUND', times: 1 });
   await send();
   expect(jobs.asked).toEqual([['define', profileId]]);
-  const profile = await world.db.knex('dep_profiles').where({ id: profileId }).first();
+  const profile = await fixture.db.knex('dep_profiles').where({ id: profileId }).first();
   expect([profile.uuid, profile.status, profile.status_text]).toEqual([
     null,
     'pending',
@@ -179,7 +179,7 @@ describe('an assignment changed at Apple without this server', () => {
 
   /** The jobs that wait, and those that they add, until there are none; those of the clock first. */
   async function work(...names: string[]): Promise<void> {
-    const { knex } = world.db;
+    const { knex } = fixture.db;
     type Job = { name: string; payload: object };
     let jobs: Job[] = names.map((name) => ({ name, payload: { accountId } }));
     while (jobs.length > 0) {
@@ -199,7 +199,7 @@ describe('an assignment changed at Apple without this server', () => {
 
   /** The profile that Apple has for each, by its place in \`profiles\`. */
   async function got(): Promise<Record<string, number>> {
-    const uuids = await world.db
+    const uuids = await fixture.db
       .knex('dep_profiles')
       .whereIn('id', profiles)
       .orderBy('id')
@@ -214,12 +214,12 @@ describe('an assignment changed at Apple without this server', () => {
 
   const wanted = { DRIFT0: 0, DRIFT1: 0, DRIFT2: 1, DRIFT3: 1, DRIFT4: -1 };
   const want = (serials: string[], id: number | null) =>
-    world.db.knex('devices').whereIn('serial_number', serials).update({ dep_profile_id: id });
+    fixture.db.knex('devices').whereIn('serial_number', serials).update({ dep_profile_id: id });
 
   beforeAll(async () => {
     const box = new SecretBox(Buffer.alloc(32, 7));
     dep = createDepServices({
-      db: world.db,
+      db: fixture.db,
       box,
       logger: capturingLogger().logger,
       jobs: createJobQueue(),
@@ -235,11 +235,11 @@ describe('an assignment changed at Apple without this server', () => {
       server: SERVER,
     });
     const token = { consumer_key, consumer_secret, access_token, access_secret };
-    accountId = await world.addAccount(token);
+    accountId = await fixture.addAccount(token);
     apple.portal.addDevices(SERVER, { serialNumbers: all });
     const options = { status: 'pending' };
     profiles = [await rows.profile(accountId, options), await rows.profile(accountId, options)];
-    await world.db.knex('dep_accounts').where({ id: accountId }).update({
+    await fixture.db.knex('dep_accounts').where({ id: accountId }).update({
       default_dep_profile_id: profiles[1],
     });
     await work('dep.sync');
@@ -260,7 +260,7 @@ describe('an assignment changed at Apple without this server', () => {
     server.assign('DRIFT4', ours);
     await work('dep.sync');
     expect(await got()).toEqual(wanted);
-    const { reconcile_report } = await world.db
+    const { reconcile_report } = await fixture.db
       .knex('dep_accounts')
       .where({ id: accountId })
       .first();
@@ -268,7 +268,7 @@ describe('an assignment changed at Apple without this server', () => {
   });
 
   it('is repaired when Apple no longer has the definition', async () => {
-    const { knex } = world.db;
+    const { knex } = fixture.db;
     const before = await knex('dep_profiles').whereIn('id', profiles).orderBy('id').pluck('uuid');
     apple.portal.forgetProfiles(SERVER);
     // Instead of waiting ten minutes until an unknown definition is made again.

@@ -1,16 +1,16 @@
 import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
-import { type AccountWorld, failureOf, NOW, startAccountWorld } from './account-world.js';
+import { type AccountFixture, failureOf, NOW, startAccountFixture } from './account-fixture.js';
 import type { DepService } from './dep-service.js';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let service: DepService;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
-  service = world.service;
+  fixture = await startAccountFixture();
+  service = fixture.service;
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const PAGE = { body: { devices: [], cursor: 'c2', more_to_follow: false } };
 const UUID = 'c1f12309-8eb5-0745-8004-1e69883004c3';
@@ -19,14 +19,14 @@ const OF_LAB = { consumer_key: 'CK_lab1' };
 const fetchPage = (api: DepApi) => api.fetchDevices({ cursor: null, limit: 1000 });
 
 async function used(values = {}): Promise<{ id: number; accounts: DepAccounts }> {
-  return { id: await world.addAccount(values), accounts: world.start() };
+  return { id: await fixture.addAccount(values), accounts: fixture.start() };
 }
 
 describe('an account that cannot be used', () => {
   it('is refused with 404 when it does not exist, 409 without a token', async () => {
-    const accounts = world.start();
+    const accounts = fixture.start();
     await expect(accounts.use(1, fetchPage)).rejects.toMatchObject({ code: 'not_found' });
-    const id = await world.addAccount({ consumer_key: null });
+    const id = await fixture.addAccount({ consumer_key: null });
     await expect(accounts.use(id, fetchPage)).rejects.toMatchObject({
       code: 'no_dep_account',
       status: 409,
@@ -37,21 +37,21 @@ describe('an account that cannot be used', () => {
   it('is one of the lab while the lab is off, or another one while it is on', async () => {
     const { id, accounts } = await used(OF_LAB);
     expect((await failureOf(accounts.use(id, fetchPage))).kind).toBe('lab_off');
-    expect(await world.status(id)).toMatchObject({
+    expect(await fixture.status(id)).toMatchObject({
       status: 'lab_off',
       status_text: 'the token is of the lab, which is off',
       status_advice: expect.stringContaining('Start the server with LAB=on to use this account'),
     });
-    const real = await world.addAccount();
-    const lab = world.start({ isLabOn: true });
+    const real = await fixture.addAccount();
+    const lab = fixture.start({ isLabOn: true });
     expect((await failureOf(lab.use(real, fetchPage))).kind).toBe('lab_off');
-    expect(await world.status(real)).toMatchObject({
+    expect(await fixture.status(real)).toMatchObject({
       status_text: "the lab is on, and the token is Apple's: no request is sent",
       status_advice: expect.stringContaining('Start the server with LAB=off to use this account.'),
     });
     service.answer(() => PAGE);
     await lab.use(id, fetchPage);
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
     expect(service.seen).toHaveLength(2);
   });
 
@@ -59,7 +59,7 @@ describe('an account that cannot be used', () => {
     const { id, accounts } = await used({ access_token_expiry: new Date(NOW) });
     const error = await failureOf(accounts.use(id, fetchPage));
     expect(error).toMatchObject({ kind: 'token_expired', status: undefined });
-    expect(await world.status(id)).toMatchObject({
+    expect(await fixture.status(id)).toMatchObject({
       status: 'token_expired',
       status_text: 'the token has expired at 2026-11-22T10:00:00.000Z',
     });
@@ -176,17 +176,17 @@ describe('a call', () => {
     const { signal } = controller;
     await expect(accounts.use(id, fetchPage, { signal })).rejects.toBe(reason);
     await expect(accounts.use(id, fetchPage, { signal })).rejects.toBe(reason);
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 
   it('ends when the server stops', async () => {
-    const id = await world.addAccount();
-    const accounts = world.start();
+    const id = await fixture.addAccount();
+    const accounts = fixture.start();
     service.answerLogin(() => {
       accounts.close();
       return undefined;
     });
     await expect(accounts.use(id, fetchPage)).rejects.toThrow('the server stops');
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 });

@@ -28,7 +28,7 @@ export interface DepService {
   answer(answerer: Answerer): void;
   /** To GET /session; undefined: grant. */
   answerLogin(answerer: Answerer | undefined): void;
-  /** Connections taken. */
+  /** Accepted connections. */
   connections(): number;
   /** Resolves when one of them ends, at once where there is none. */
   disconnection(): Promise<void>;

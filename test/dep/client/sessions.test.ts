@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { DepAccounts, DepApi } from '../../../src/dep/client/dep-api.js';
-import { type AccountWorld, failureOf, startAccountWorld } from './account-world.js';
+import { type AccountFixture, failureOf, startAccountFixture } from './account-fixture.js';
 import { type DepService, inTurn, type SeenRequest } from './dep-service.js';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let service: DepService;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
-  service = world.service;
+  fixture = await startAccountFixture();
+  service = fixture.service;
 });
-afterEach(() => world.reset());
-afterAll(() => world.stop());
+afterEach(() => fixture.reset());
+afterAll(() => fixture.stop());
 
 const PAGE = { body: { devices: [], cursor: 'c2', more_to_follow: false } };
 
@@ -26,7 +26,7 @@ function accessTokenOf({ headers }: SeenRequest): string | undefined {
 }
 
 async function used(): Promise<{ id: number; accounts: DepAccounts }> {
-  return { id: await world.addAccount(), accounts: world.start() };
+  return { id: await fixture.addAccount(), accounts: fixture.start() };
 }
 
 describe('a session', () => {
@@ -72,7 +72,7 @@ describe('a session', () => {
     await Promise.all([accounts.use(id, fetchPage), accounts.use(id, fetchPage)]);
     expect(service.paths().filter((path) => path === 'GET /session')).toHaveLength(2);
     expect(service.seen).toHaveLength(6);
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 
   it('is not opened a third time', async () => {
@@ -126,7 +126,7 @@ describe('a token that is replaced', () => {
     const { id, accounts } = await used();
     service.answer(() => PAGE);
     await accounts.use(id, fetchPage);
-    await world.changeAccount(id, { access_token: 'AT_2', consumer_secret: 'CS_2' });
+    await fixture.changeAccount(id, { access_token: 'AT_2', consumer_secret: 'CS_2' });
     await accounts.use(id, fetchPage);
     expect(service.seen.map(accessTokenOf)).toEqual(['AT_1', undefined, 'AT_2', undefined]);
     expect(service.seen[3]?.headers['x-adm-auth-session']).toBe('session-2');
@@ -138,7 +138,7 @@ describe('a token that is replaced', () => {
       headers['x-adm-auth-session'] === 'session-1' ? { status: 401 } : PAGE,
     );
     const page = await accounts.use(id, async (api) => {
-      await world.changeAccount(id, { access_token: 'AT_2' });
+      await fixture.changeAccount(id, { access_token: 'AT_2' });
       return await fetchPage(api);
     });
     expect(page.cursor).toBe('c2');
@@ -150,13 +150,13 @@ describe('a token that is replaced', () => {
     service.answer(() => ({ status: 401 }));
     const error = await failureOf(
       accounts.use(id, async (api) => {
-        await world.changeAccount(id, { consumer_key: 'CK_2', status: 'unconfirmed' });
+        await fixture.changeAccount(id, { consumer_key: 'CK_2', status: 'unconfirmed' });
         return await fetchPage(api);
       }),
     );
     expect(error.kind).toBe('token_rejected');
     expect(service.seen.map(consumerKeyOf)).toEqual(['CK_1', undefined]);
-    expect(await world.status(id)).toMatchObject({ status: 'unconfirmed', status_text: null });
+    expect(await fixture.status(id)).toMatchObject({ status: 'unconfirmed', status_text: null });
   });
 
   it('is not blamed for errors of the former token', async () => {
@@ -164,21 +164,21 @@ describe('a token that is replaced', () => {
     service.answerLogin(() => ({ status: 401, body: 'token_rejected' }));
     await failureOf(
       accounts.use(id, async (api) => {
-        await world.changeAccount(id, { access_token: 'AT_2', status: 'unconfirmed' });
+        await fixture.changeAccount(id, { access_token: 'AT_2', status: 'unconfirmed' });
         return await fetchPage(api);
       }),
     );
-    expect((await world.status(id)).status).toBe('unconfirmed');
+    expect((await fixture.status(id)).status).toBe('unconfirmed');
   });
 
   it('may be the same one with a corrected secret', async () => {
     const { id, accounts } = await used();
     service.answerLogin(inTurn({ status: 401, body: 'signature_invalid' }));
     await failureOf(accounts.use(id, fetchPage));
-    await world.changeAccount(id, { consumer_secret: 'CS_2' });
+    await fixture.changeAccount(id, { consumer_secret: 'CS_2' });
     service.answerLogin(undefined);
     service.answer(() => PAGE);
     expect((await accounts.use(id, fetchPage)).cursor).toBe('c2');
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 });

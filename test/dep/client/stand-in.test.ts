@@ -1,27 +1,27 @@
 import type { DepAccounts } from '../../../src/dep/client/dep-api.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
-import { type AccountWorld, startAccountWorld } from './account-world.js';
+import { type AccountFixture, startAccountFixture } from './account-fixture.js';
 
 const SERVER = 'Client';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let apple: DepStandIn;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
+  fixture = await startAccountFixture();
   apple = await startDepStandIn({ authority: await createLabAuthority() });
 });
-afterEach(() => world.reset());
+afterEach(() => fixture.reset());
 afterAll(async () => {
-  await world.stop();
+  await fixture.stop();
   await apple.close();
 });
 
 /** The stand-in looks at the time. */
 function start(ahead = 0): DepAccounts {
   const clock = { now: () => Date.now() + ahead, wait: () => Promise.resolve() };
-  return world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
+  return fixture.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
 }
 
 function newToken() {
@@ -35,7 +35,7 @@ describe("the client with the lab's stand-in", () => {
   it('makes every call, and reads every answer', async () => {
     const serials = apple.portal.addDevices(SERVER, { family: 'Mac', count: 3 });
     const [first = '', second = ''] = serials;
-    const id = await world.addAccount(newToken());
+    const id = await fixture.addAccount(newToken());
     await start().use(id, async (api) => {
       expect((await api.account()).serverName).toBe(SERVER);
       const uuid = await api.defineProfile({ profile_name: 'One', url: 'https://mdm.example/dep' });
@@ -65,11 +65,11 @@ describe("the client with the lab's stand-in", () => {
       });
       expect([...lock.keys()]).toEqual([second]);
     });
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 
   it('continues when a session ends between any two calls', async () => {
-    const id = await world.addAccount(newToken());
+    const id = await fixture.addAccount(newToken());
     apple.resetRequests();
     await start().use(id, async (api) => {
       for (const how of [401, 403, undefined] as const) {
@@ -81,17 +81,17 @@ describe("the client with the lab's stand-in", () => {
       'GET /session': { 200: 3 },
       'GET /account': { 200: 3, 401: 1, 403: 1 },
     });
-    expect((await world.status(id)).status).toBe('ok');
+    expect((await fixture.status(id)).status).toBe('ok');
   });
 
   it('is refused with a replaced token, and with a wrong clock', async () => {
-    const id = await world.addAccount(newToken());
+    const id = await fixture.addAccount(newToken());
     const accounts = start();
     const ask = (of: DepAccounts) => of.use(id, (api) => api.account());
     await ask(accounts);
     const next = newToken();
     await expect(ask(accounts)).rejects.toMatchObject({ kind: 'token_rejected' });
-    await world.changeAccount(id, next);
+    await fixture.changeAccount(id, next);
     await ask(accounts);
     await expect(ask(start(-3_600_000))).rejects.toMatchObject({
       kind: 'token_rejected',

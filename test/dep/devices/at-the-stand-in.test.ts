@@ -10,7 +10,7 @@ import { createJobQueue } from '../../../src/jobs/job-queue.js';
 import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand-in.js';
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
-import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
+import { type AccountFixture, startAccountFixture } from '../client/account-fixture.js';
 import { addListed } from './listed-devices.js';
 
 const SERVER = 'Devices';
@@ -18,15 +18,15 @@ const box = new SecretBox(randomBytes(32));
 const queue = createJobQueue();
 const { logger } = capturingLogger();
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let apple: DepStandIn;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
+  fixture = await startAccountFixture();
   apple = await startDepStandIn({ authority: await createLabAuthority() });
 });
 afterAll(async () => {
-  await world.stop();
+  await fixture.stop();
   await apple.close();
 });
 
@@ -36,13 +36,13 @@ async function start() {
     server: SERVER,
   });
   const token = { consumer_key, consumer_secret, access_token, access_secret };
-  const accountId = await world.addAccount(token);
+  const accountId = await fixture.addAccount(token);
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
-  const accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
-  const deps = { db: world.db, accounts, queue, jobs: new DepJobs(queue), logger, box };
+  const accounts = fixture.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
+  const deps = { db: fixture.db, accounts, queue, jobs: new DepJobs(queue), logger, box };
   const tasks = [createDisownTask(deps), createActivationLockTask(deps)];
   const runWaiting = async () => {
-    const { knex } = world.db;
+    const { knex } = fixture.db;
     const waiting = await knex('jobs').whereIn('task', ['dep.disown', 'dep.activation_lock']);
     for (const { id, task: name } of waiting) {
       const { rows } = await knex.raw(
@@ -59,7 +59,7 @@ async function start() {
 
 it('devices are locked and disowned at the stand-in, and show the results', async () => {
   const { accountId, devices, runWaiting } = await start();
-  const { knex } = world.db;
+  const { knex } = fixture.db;
   const [kept = '', gone = ''] = apple.portal.addDevices(SERVER, { family: 'Mac', count: 2 });
   const ids: number[] = [];
   for (const serial_number of [kept, gone, 'C02NOTTHERE']) {
@@ -67,10 +67,10 @@ it('devices are locked and disowned at the stand-in, and show the results', asyn
   }
   const id = ids[0] ?? 0;
   const lock = () => ({ id, lostMessage: 'Lost', isForced: true });
-  const { deviceId } = await inTransaction(world.db, (trx) => devices.lock(trx, lock()));
+  const { deviceId } = await inTransaction(fixture.db, (trx) => devices.lock(trx, lock()));
   const serialNumbers = [gone, 'C02NOTTHERE'];
   const asked = { serialNumbers, confirm: 'disown 2 devices forever', isForced: false };
-  await inTransaction(world.db, (trx) => devices.disown(trx, asked));
+  await inTransaction(fixture.db, (trx) => devices.disown(trx, asked));
   await runWaiting();
   const rows = () => knex('dep_devices').whereIn('id', ids).orderBy('id');
   expect(await rows()).toMatchObject([
@@ -84,7 +84,7 @@ it('devices are locked and disowned at the stand-in, and show the results', asyn
   const [secret] = await knex('device_secrets').where({ device_id: deviceId });
   const code = box.open(secret.sealed, `devices/${deviceId}/activation_lock_bypass_code`);
   expect(parseBypassCode(code.toString())).toHaveLength(16);
-  await inTransaction(world.db, (trx) => devices.lock(trx, lock()));
+  await inTransaction(fixture.db, (trx) => devices.lock(trx, lock()));
   await runWaiting();
   const [again] = await rows();
   expect(again).toMatchObject({ activation_lock_result: 'DEVICE_ALREADY_LOCKED' });

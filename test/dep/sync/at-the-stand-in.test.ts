@@ -5,27 +5,27 @@ import { type DepStandIn, startDepStandIn } from '../../../src/lab/dep/dep-stand
 import { createLabAuthority } from '../../../src/lab/pki/lab-authority.js';
 import { capturingLogger } from '../../http/log-lines.js';
 import { jobRows } from '../../jobs/helpers.js';
-import { type AccountWorld, startAccountWorld } from '../client/account-world.js';
+import { type AccountFixture, startAccountFixture } from '../client/account-fixture.js';
 
 const FETCH = '/server/devices';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 let apple: DepStandIn;
 let sync: (accountId: number) => Promise<void>;
 
 beforeAll(async () => {
-  world = await startAccountWorld();
+  fixture = await startAccountFixture();
   apple = await startDepStandIn({ authority: await createLabAuthority() });
   const clock = { now: () => Date.now(), wait: () => Promise.resolve() };
-  const accounts = world.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
+  const accounts = fixture.start({ host: apple.url, ca: apple.caPem, isLabOn: true, clock });
   const { logger } = capturingLogger();
   const jobs = new DepJobs(createJobQueue());
-  const syncs = new AccountSync({ db: world.db, logger, jobs, accounts, syncInterval: 900_000 });
+  const syncs = new AccountSync({ db: fixture.db, logger, jobs, accounts, syncInterval: 900_000 });
   sync = (accountId) => syncs.sync({ accountId }, new AbortController().signal);
 });
 beforeEach(async () => {
-  await world.db.knex('devices').delete();
-  await world.db.knex.raw('delete from graphile_worker._private_jobs');
+  await fixture.db.knex('devices').delete();
+  await fixture.db.knex.raw('delete from graphile_worker._private_jobs');
   apple.resetRequests();
 });
 afterEach(() => {
@@ -33,7 +33,7 @@ afterEach(() => {
   apple.intercept(undefined);
 });
 afterAll(async () => {
-  await world.stop();
+  await fixture.stop();
   await apple.close();
 });
 
@@ -45,7 +45,7 @@ function tokenOf(server: string) {
 }
 
 async function listed(accountId: number): Promise<string[]> {
-  const rows = world.db.knex('dep_devices').where({ dep_account_id: accountId });
+  const rows = fixture.db.knex('dep_devices').where({ dep_account_id: accountId });
   return await rows.whereNull('removed_at').orderBy('serial_number').pluck('serial_number');
 }
 
@@ -55,7 +55,7 @@ function atApple(server: string): string[] {
   return devices.flatMap((device) => (device.isGone ? [] : [device.serial])).sort();
 }
 
-const account = (id: number) => world.db.knex('dep_accounts').where({ id }).first();
+const account = (id: number) => fixture.db.knex('dep_accounts').where({ id }).first();
 
 /** Before the n-th page of all devices is answered. */
 function onPage(number: number, act: () => void | Promise<void>): void {
@@ -67,7 +67,7 @@ function onPage(number: number, act: () => void | Promise<void>): void {
 }
 
 it('2,000 devices and the changes meanwhile are read, though the session ends and Apple is busy', async () => {
-  const accountId = await world.addAccount(tokenOf('Many'));
+  const accountId = await fixture.addAccount(tokenOf('Many'));
   const serials = apple.portal.addDevices('Many', { family: 'Mac', count: 2_000 });
   onPage(2, () => {
     apple.expireSessions();
@@ -79,11 +79,11 @@ it('2,000 devices and the changes meanwhile are read, though the session ends an
   expect(await listed(accountId)).toEqual(atApple('Many'));
   expect(await listed(accountId)).toHaveLength(10 + 2_000 - 3 + 2);
   expect(await account(accountId)).toMatchObject({ sync_error: null, sync_state: 'idle' });
-  expect(await world.db.knex('devices').where({ is_dep: true })).toHaveLength(2_009);
+  expect(await fixture.db.knex('devices').where({ is_dep: true })).toHaveLength(2_009);
 });
 
 it('a cursor that expires in the middle makes the sync start again', async () => {
-  const accountId = await world.addAccount(tokenOf('Expired'));
+  const accountId = await fixture.addAccount(tokenOf('Expired'));
   apple.portal.addDevices('Expired', { count: 1_000 });
   onPage(2, () => apple.portal.expireCursors());
   await sync(accountId);
@@ -92,20 +92,20 @@ it('a cursor that expires in the middle makes the sync start again', async () =>
 });
 
 it('after a token of another server is stored in the middle, no device of the former is stored', async () => {
-  const accountId = await world.addAccount(tokenOf('Former'));
+  const accountId = await fixture.addAccount(tokenOf('Former'));
   apple.portal.addDevices('Former', { count: 1_000 });
-  onPage(2, () => world.changeAccount(accountId, tokenOf('Present')));
+  onPage(2, () => fixture.changeAccount(accountId, tokenOf('Present')));
   await sync(accountId);
   expect(await listed(accountId)).toHaveLength(1_000);
-  expect(await jobRows(world.db)).toMatchObject([{ key: `dep.sync/${accountId}` }]);
+  expect(await jobRows(fixture.db)).toMatchObject([{ key: `dep.sync/${accountId}` }]);
   await sync(accountId);
   expect(await listed(accountId)).toEqual(atApple('Present'));
 });
 
 it('a renewed token of the same server that is stored in the middle is used from then on', async () => {
-  const accountId = await world.addAccount(tokenOf('Renewed'));
+  const accountId = await fixture.addAccount(tokenOf('Renewed'));
   apple.portal.addDevices('Renewed', { count: 1_000 });
-  onPage(1, () => world.changeAccount(accountId, tokenOf('Renewed')));
+  onPage(1, () => fixture.changeAccount(accountId, tokenOf('Renewed')));
   await sync(accountId);
   expect(await listed(accountId)).toEqual(atApple('Renewed'));
   expect(await account(accountId)).toMatchObject({ sync_error: null, fetch_number: 1 });

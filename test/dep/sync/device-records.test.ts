@@ -1,30 +1,30 @@
 import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
-import { ASSIGNED, listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
+import { ASSIGNED, listing, page, type SyncFixture, startSyncFixture } from './sync-fixture.js';
 
 const SERIAL = 'C02AAAAAAAA1';
 const U1 = '11111111-1111-4111-8111-111111111111';
 const U2 = '22222222-2222-4222-8222-222222222222';
 const AT = new Date('2026-05-01T10:00:00Z');
 
-let world: SyncWorld;
+let fixture: SyncFixture;
 beforeAll(async () => {
-  world = await startSyncWorld();
+  fixture = await startSyncFixture();
 });
-beforeEach(() => world.reset());
-afterAll(() => world.database.drop());
+beforeEach(() => fixture.reset());
+afterAll(() => fixture.database.drop());
 
 /** A full fetch that lists these; in what follows changes only. */
 async function fetched(...devices: ListedDevice[]): Promise<void> {
-  await world.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
-  world.answers(page(devices));
-  await world.sync();
+  await fixture.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
+  fixture.answers(page(devices));
+  await fixture.sync();
 }
 
 async function changed(accountId: number, ...devices: ListedDevice[]): Promise<void> {
   const known = { cursor: 'c1', sync_phase: 'delta' };
-  await world.knex('dep_accounts').where({ id: accountId }).update(known);
-  world.answers(page(devices, { cursor: 'c2' }));
-  await world.sync(accountId);
+  await fixture.knex('dep_accounts').where({ id: accountId }).update(known);
+  fixture.answers(page(devices, { cursor: 'c2' }));
+  await fixture.sync(accountId);
 }
 
 function op(opType: 'added' | 'modified' | 'deleted', minute: number, members = {}) {
@@ -33,7 +33,7 @@ function op(opType: 'added' | 'modified' | 'deleted', minute: number, members = 
 }
 
 async function add(table: string, row: object): Promise<number> {
-  const [added] = await world.knex(table).insert(row).returning<{ id: number }[]>('id');
+  const [added] = await fixture.knex(table).insert(row).returning<{ id: number }[]>('id');
   return added?.id ?? 0;
 }
 
@@ -51,8 +51,8 @@ const addProfile = (dep_account_id = 1) =>
     dep_account_id,
   });
 const row = (dep_account_id = 1) =>
-  world.knex('dep_devices').where({ dep_account_id, serial_number: SERIAL }).first();
-const record = (id: number) => world.knex('devices').where({ id }).first();
+  fixture.knex('dep_devices').where({ dep_account_id, serial_number: SERIAL }).first();
+const record = (id: number) => fixture.knex('devices').where({ id }).first();
 
 const PROFILE = {
   profileUuid: U1,
@@ -109,7 +109,7 @@ describe('a device that Apple lists', () => {
     expect(id).toBeGreaterThan(0);
     expect(listed_at).toEqual(created_at);
     expect(told_at).toEqual(created_at);
-    const devices = await world.knex('devices');
+    const devices = await fixture.knex('devices');
     expect(devices).toHaveLength(1);
     expect(devices[0]).toMatchObject({
       id: device_id,
@@ -132,12 +132,12 @@ describe('a device that Apple lists', () => {
     for (const gone of [ids[4], ids[2], ids[3], ids[0]]) {
       await fetched(listing(SERIAL));
       found.push((await row()).device_id);
-      await world.knex('devices').where({ id: gone }).delete();
+      await fixture.knex('devices').where({ id: gone }).delete();
     }
     expect(found).toEqual([ids[4], ids[2], ids[3], ids[0]]);
     await fetched(listing(SERIAL));
     expect((await row()).device_id).toBe(ids[1]);
-    expect(await world.knex('devices')).toHaveLength(1);
+    expect(await fixture.knex('devices')).toHaveLength(1);
   });
 
   it.each<[string, object]>([
@@ -170,10 +170,10 @@ describe('a device that Apple lists', () => {
   it('shows that it enrolled or unenrolled since, and a later page does not undo it', async () => {
     await fetched(listing(SERIAL));
     const { device_id: id } = await row();
-    await world.knex('devices').where({ id }).update(enrolled('u1'));
+    await fixture.knex('devices').where({ id }).update(enrolled('u1'));
     await changed(1, op('modified', 1));
     expect(await row()).toMatchObject({ is_enrolled: true, enrolled_at: AT });
-    await world.knex('devices').where({ id }).update({ is_enrolled: false });
+    await fixture.knex('devices').where({ id }).update({ is_enrolled: false });
     await changed(1, op('modified', 2));
     expect(await row()).toMatchObject({ is_enrolled: false, enrolled_at: AT });
     // Wiped, it fetches its profile again.
@@ -187,8 +187,8 @@ describe('a device that Apple lists', () => {
     const dep_profile_id = await addProfile();
     await fetched(listing(SERIAL));
     const { device_id: id } = await row();
-    await world.knex('devices').where({ id }).update({ dep_profile_id });
-    await world.knex('dep_devices').update({ assignment_due_at: null });
+    await fixture.knex('devices').where({ id }).update({ dep_profile_id });
+    await fixture.knex('dep_devices').update({ assignment_due_at: null });
     await changed(1, op('modified', 1, PROFILE));
     expect(await row()).toMatchObject({ profile_uuid: U1, assignment_due_at: null });
     expect(await record(id)).toMatchObject({ dep_profile_id, profile_uuid: U1 });
@@ -197,14 +197,14 @@ describe('a device that Apple lists', () => {
   it('keeps a profile that was assigned here after the page was asked for', async () => {
     await fetched(listing(SERIAL));
     const ours = { profile_uuid: U2, profile_status: 'assigned', profile_assign_time: AT };
-    world.answers(async () => {
-      await world.knex('dep_devices').update({ ...ours, assignment_at: world.knex.fn.now() });
-      await world.knex('devices').update(ours);
+    fixture.answers(async () => {
+      await fixture.knex('dep_devices').update({ ...ours, assignment_at: fixture.knex.fn.now() });
+      await fixture.knex('devices').update(ours);
       return page([op('modified', 1, { color: 'BLACK' })]);
     });
-    await world.sync();
+    await fixture.sync();
     expect(await row()).toMatchObject({ ...ours, color: 'BLACK' });
-    expect(await world.knex('devices').first()).toMatchObject({ ...ours, color: 'BLACK' });
+    expect(await fixture.knex('devices').first()).toMatchObject({ ...ours, color: 'BLACK' });
     await changed(1, op('modified', 2, PROFILE));
     expect(await row()).toMatchObject({ profile_uuid: U1 });
   });
@@ -218,7 +218,7 @@ describe('a device that Apple lists', () => {
 
   it('gets another record when an admin has deleted it', async () => {
     await fetched(listing(SERIAL));
-    await world.knex('devices').delete();
+    await fixture.knex('devices').delete();
     await changed(1, op('modified', 1));
     const { device_id } = await row();
     expect(await record(device_id)).toMatchObject({ serial_number: SERIAL, is_dep: true });
@@ -228,12 +228,12 @@ describe('a device that Apple lists', () => {
     const { asset_tag: _, ...listed } = { ...MIRRORED, ...NO_PROFILE };
     const known = { is_dep: true, enrollment_state: 'authenticated', ...listed };
     const id = await addDevice({ udid: 'u1', ...known });
-    const enrollment = await world.knex.transaction();
+    const enrollment = await fixture.knex.transaction();
     await enrollment('devices').where({ id }).update(enrolled('u1'));
-    world.answers(page([listing(SERIAL)]));
-    const syncing = world.sync();
+    fixture.answers(page([listing(SERIAL)]));
+    const syncing = fixture.sync();
     const waits = async () => {
-      const { rows } = await world.knex.raw(`select from pg_stat_activity
+      const { rows } = await fixture.knex.raw(`select from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock'`);
       return rows.length > 0;
     };
@@ -249,11 +249,11 @@ describe('a device that Apple removes from the account', () => {
     const dep_profile_id = await addProfile();
     await fetched(listing(SERIAL, PROFILE));
     const { device_id: id } = await row();
-    await world
+    await fixture
       .knex('devices')
       .where({ id })
       .update({ ...enrolled('u1'), dep_profile_id });
-    await world.knex('dep_devices').update({ last_error: 'it failed', last_error_at: AT });
+    await fixture.knex('dep_devices').update({ last_error: 'it failed', last_error_at: AT });
     await changed(1, op('deleted', 7));
     const deleted = await row();
     expect(deleted).toMatchObject({
@@ -280,13 +280,13 @@ describe('a device that Apple removes from the account', () => {
       udid: 'u1',
       model: MIRRORED.model,
     });
-    expect(world.log.lines.at(-1)).toMatchObject({ added: 0, removed: 1, devices: 1 });
+    expect(fixture.log.lines.at(-1)).toMatchObject({ added: 0, removed: 1, devices: 1 });
   });
 
   it('leaves nothing when it was never listed here', async () => {
     await changed(1, op('deleted', 1));
-    expect(await world.knex('dep_devices')).toEqual([]);
-    expect(await world.knex('devices')).toEqual([]);
+    expect(await fixture.knex('dep_devices')).toEqual([]);
+    expect(await fixture.knex('devices')).toEqual([]);
   });
 
   it('is removed once, however often Apple reports it', async () => {
@@ -295,7 +295,7 @@ describe('a device that Apple removes from the account', () => {
     const { removed_at } = await row();
     await changed(1, op('deleted', 3));
     expect(await row()).toMatchObject({ removed_at, op_date: op('deleted', 3).opDate });
-    expect(await world.knex('devices').first()).toMatchObject({
+    expect(await fixture.knex('devices').first()).toMatchObject({
       is_dep: false,
       enrollment_state: null,
     });
@@ -311,20 +311,20 @@ describe('a device that Apple removes from the account', () => {
   ])('is present again when Apple adds it again: %s', async (_, pages) => {
     for (const devices of pages) {
       await changed(1, ...devices);
-      await world.knex('dep_devices').update({ assignment_result: null });
+      await fixture.knex('dep_devices').update({ assignment_result: null });
     }
     expect(await row()).toMatchObject({ ...back, ...errors, op_date: op('added', 3).opDate });
     const device = { is_dep: true, enrollment_state: 'dep', profile_status: 'empty' };
-    expect(await world.knex('devices')).toMatchObject([device]);
+    expect(await fixture.knex('devices')).toMatchObject([device]);
   });
 
   it('has no former results when Apple adds it again, and is shown as enrolled if it is', async () => {
     await changed(1, op('added', 1));
     const { device_id: id } = await row();
     const former = { assignment_result: 'FAILED', assignment_attempts: 3 };
-    await world.knex('dep_devices').update(former);
+    await fixture.knex('dep_devices').update(former);
     await changed(1, op('deleted', 2));
-    await world.knex('devices').where({ id }).update(enrolled('u1'));
+    await fixture.knex('devices').where({ id }).update(enrolled('u1'));
     await changed(1, op('added', 3));
     expect(await row()).toMatchObject({ ...back, ...errors, is_enrolled: true, stage: 'enrolled' });
   });
@@ -343,7 +343,7 @@ describe('a device that two accounts have', () => {
   const theirs = { ...later, profileUuid: U2, profileStatus: 'assigned' };
   let other: number;
   beforeEach(async () => {
-    other = await world.addAccount({ consumer_key: 'CK_2' });
+    other = await fixture.addAccount({ consumer_key: 'CK_2' });
   });
 
   it('shows the data of the account it was assigned to last, in whatever order they sync', async () => {
@@ -351,16 +351,16 @@ describe('a device that two accounts have', () => {
     await changed(other, op('added', 1, theirs));
     await changed(1, op('modified', 2, { ...PROFILE, color: 'WHITE' }));
     expect(await row()).toMatchObject({ profile_uuid: U1, color: 'WHITE' });
-    expect(await world.knex('devices')).toMatchObject([{ profile_uuid: U2, color: 'SILVER' }]);
+    expect(await fixture.knex('devices')).toMatchObject([{ profile_uuid: U2, color: 'SILVER' }]);
   });
 
   it('keeps is_dep when one of them loses it, without the profile of that one', async () => {
     const dep_profile_id = await addProfile();
     await changed(1, op('added', 1, PROFILE));
     const { device_id: id } = await row();
-    await world.knex('devices').where({ id }).update({ dep_profile_id });
+    await fixture.knex('devices').where({ id }).update({ dep_profile_id });
     await changed(other, op('added', 1, theirs));
-    await world.knex.raw('delete from graphile_worker._private_jobs');
+    await fixture.knex.raw('delete from graphile_worker._private_jobs');
     await changed(1, op('deleted', 2));
     expect(await record(id)).toMatchObject({
       is_dep: true,
@@ -373,16 +373,16 @@ describe('a device that two accounts have', () => {
     const untouched = { auto_assign: true, assignment_due_at: null, removed_at: null };
     expect(await row(other)).toMatchObject(untouched);
     expect(await row()).toMatchObject({ stage: 'removed' });
-    const keys = (await world.jobs()).map(({ key }) => key);
+    const keys = (await fixture.jobs()).map(({ key }) => key);
     expect(new Set(keys)).toEqual(new Set(['dep.reconcile/1', `dep.reconcile/${other}`]));
   });
 
-  it('keeps a profile of the account that still has it', async () => {
+  it('keeps a profile of the account that still lists it', async () => {
     const dep_profile_id = await addProfile(other);
     await changed(1, op('added', 1, PROFILE));
     await changed(other, op('added', 1, theirs));
-    await world.knex('devices').update({ dep_profile_id });
+    await fixture.knex('devices').update({ dep_profile_id });
     await changed(1, op('deleted', 2));
-    expect(await world.knex('devices')).toMatchObject([{ is_dep: true, dep_profile_id }]);
+    expect(await fixture.knex('devices')).toMatchObject([{ is_dep: true, dep_profile_id }]);
   });
 });

@@ -1,5 +1,5 @@
 import { latestListings } from '../../../src/dep/sync/store-page.js';
-import { listing } from './sync-world.js';
+import { listing } from './sync-fixture.js';
 
 type Op = 'added' | 'modified' | 'deleted';
 

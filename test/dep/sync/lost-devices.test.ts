@@ -2,38 +2,38 @@ import { findProfileUses } from '../../../src/db/dep/dep-profile-repository.js';
 import { Reconciliation } from '../../../src/dep/assignments/reconciliation.js';
 import type { ListedDevice } from '../../../src/dep/client/dep-api.js';
 import { FakeJobs } from '../assignments/fake-dep-service.js';
-import { listing, page, type SyncWorld, startSyncWorld } from './sync-world.js';
+import { listing, page, type SyncFixture, startSyncFixture } from './sync-fixture.js';
 
-let world: SyncWorld;
+let fixture: SyncFixture;
 beforeAll(async () => {
-  world = await startSyncWorld();
+  fixture = await startSyncFixture();
 });
-beforeEach(() => world.reset());
-afterAll(() => world.database.drop());
+beforeEach(() => fixture.reset());
+afterAll(() => fixture.database.drop());
 
 /** A full fetch that lists these. */
 async function fetched(...devices: ListedDevice[]): Promise<void> {
-  await world.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
-  world.answers(page(devices));
-  await world.sync();
+  await fixture.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
+  fixture.answers(page(devices));
+  await fixture.sync();
 }
 
 async function changed(accountId: number, ...devices: ListedDevice[]): Promise<void> {
   const known = { cursor: 'c1', sync_phase: 'delta' };
-  await world.knex('dep_accounts').where({ id: accountId }).update(known);
-  world.answers(page(devices, { cursor: 'c2' }));
-  await world.sync(accountId);
+  await fixture.knex('dep_accounts').where({ id: accountId }).update(known);
+  fixture.answers(page(devices, { cursor: 'c2' }));
+  await fixture.sync(accountId);
 }
 
 const reconcile = async (accountId = 1) => {
-  const { db } = world.database;
+  const { db } = fixture.database;
   const profiles = { redefineStale: async () => [] };
-  const deps = { db, logger: world.log.logger, jobs: new FakeJobs(), profiles };
+  const deps = { db, logger: fixture.log.logger, jobs: new FakeJobs(), profiles };
   return await new Reconciliation(deps).reconcile(accountId, new AbortController().signal);
 };
 
-const warnings = () => world.log.lines.filter(({ level }) => level === 40);
-const removed = () => world.knex('dep_devices').whereNotNull('removed_at').orderBy('id');
+const warnings = () => fixture.log.lines.filter(({ level }) => level === 40);
+const removed = () => fixture.knex('dep_devices').whereNotNull('removed_at').orderBy('id');
 
 describe('a full fetch', () => {
   const list = Array.from({ length: 24 }, (_, n) => listing(`C02BBBBBB${n + 10}`));
@@ -41,9 +41,9 @@ describe('a full fetch', () => {
 
   it('removes the devices that Apple no longer lists, and none that it never listed', async () => {
     await fetched(listing('C02AAAAAAAA1'), ...list);
-    const other = await world.addAccount({ consumer_key: 'CK_2' });
+    const other = await fixture.addAccount({ consumer_key: 'CK_2' });
     const listed_at = new Date('2026-05-01T10:00:00Z');
-    await world.knex('dep_devices').insert([
+    await fixture.knex('dep_devices').insert([
       { dep_account_id: 1, serial_number: 'NEVERLISTED1' },
       { dep_account_id: other, serial_number: 'C02AAAAAAAA1', listed_at },
     ]);
@@ -54,46 +54,46 @@ describe('a full fetch', () => {
       ...list.slice(13).map(({ serialNumber }) => serialNumber),
     ]);
     for (const { stage, op_type } of gone) expect([stage, op_type]).toEqual(['removed', null]);
-    expect(await world.knex('devices').where({ is_dep: true })).toHaveLength(13);
-    expect(world.log.lines.at(-1)).toMatchObject({ kind: 'full', added: 0, removed: 12 });
+    expect(await fixture.knex('devices').where({ is_dep: true })).toHaveLength(13);
+    expect(fixture.log.lines.at(-1)).toMatchObject({ kind: 'full', added: 0, removed: 12 });
     expect(warnings()).toEqual([]);
-    expect(await world.knex('audit_events')).toEqual([]);
-    const account = await world.account();
+    expect(await fixture.knex('audit_events')).toEqual([]);
+    const account = await fixture.account();
     expect(account).toMatchObject({ suspected_losses: 0, fetched_fully_at: expect.any(Date) });
   });
 
   it('removes nothing when one of its pages cannot be read', async () => {
     await fetched(...list.slice(0, 3));
-    await world.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
-    world.answers(page([], { skipped: 3 }));
-    await world.sync();
+    await fixture.knex('dep_accounts').where({ id: 1 }).update({ cursor: null });
+    fixture.answers(page([], { skipped: 3 }));
+    await fixture.sync();
     expect(await removed()).toEqual([]);
-    expect((await world.account()).sync_phase).toBe('delta');
+    expect((await fixture.account()).sync_phase).toBe('delta');
   });
 
   it('removes nothing when it ends early', async () => {
     await fetched(...list);
-    await world.knex('dep_accounts').update({ cursor: null });
-    world.answers(page(list.slice(0, 3), { moreToFollow: true }), () => {
+    await fixture.knex('dep_accounts').update({ cursor: null });
+    fixture.answers(page(list.slice(0, 3), { moreToFollow: true }), () => {
       throw new Error('the process died');
     });
-    await expect(world.sync()).rejects.toThrow('the process died');
+    await expect(fixture.sync()).rejects.toThrow('the process died');
     expect(await removed()).toEqual([]);
-    world.answers(page(list.slice(3, 23), { cursor: 'c2' }));
-    await world.sync();
+    fixture.answers(page(list.slice(3, 23), { cursor: 'c2' }));
+    await fixture.sync();
     expect((await removed()).map(({ serial_number }) => serial_number)).toEqual(['C02BBBBBB33']);
   });
 
   describe('a full fetch without most of the devices', () => {
-    const audited = () => world.knex('audit_events').orderBy('id').select('action', 'details');
-    beforeEach(() => world.knex.raw('truncate audit_events'));
+    const audited = () => fixture.knex('audit_events').orderBy('id').select('action', 'details');
+    beforeEach(() => fixture.knex.raw('truncate audit_events'));
 
     it('removes none of them, logs that, and has all devices read again', async () => {
       await fetched(...list);
-      const { fetched_fully_at } = await world.account();
+      const { fetched_fully_at } = await fixture.account();
       await fetched(...most, listing('C02CCCCCCCC1'));
       expect(await removed()).toEqual([]);
-      expect(await world.account()).toMatchObject({
+      expect(await fixture.account()).toMatchObject({
         sync_error:
           'Apple lists only 11 of 24 devices; the next sync reads all devices again, and devices ' +
           'missing then too are marked removed',
@@ -108,16 +108,16 @@ describe('a full fetch', () => {
       expect(await audited()).toEqual([
         { action: 'dep_accounts.devices_missed', details: { missed: 13, of: 24 } },
       ]);
-      expect((await world.jobs()).map(({ key }) => key)).toEqual(['dep.reconcile/1']);
+      expect((await fixture.jobs()).map(({ key }) => key)).toEqual(['dep.reconcile/1']);
     });
 
     it('is trusted when the next one misses them too', async () => {
       await fetched(...list);
       await fetched(...most);
-      world.questions.length = 0;
-      world.answers(page(most));
-      await world.sync();
-      expect(world.asked()).toEqual(['fetch null', 'sync c1']);
+      fixture.questions.length = 0;
+      fixture.answers(page(most));
+      await fixture.sync();
+      expect(fixture.asked()).toEqual(['fetch null', 'sync c1']);
       expect(await removed()).toHaveLength(13);
       expect(warnings().at(-1)).toMatchObject({ depAccountId: 1, removed: 13, of: 24 });
       expect((await audited()).at(-1)).toEqual({
@@ -125,14 +125,14 @@ describe('a full fetch', () => {
         details: { removed: 13, of: 24 },
       });
       const account = { suspected_losses: 0, sync_error: null, sync_phase: 'delta' };
-      expect(await world.account()).toMatchObject(account);
+      expect(await fixture.account()).toMatchObject(account);
     });
 
     it('is forgotten after one that has them', async () => {
       await fetched(...list);
       await fetched();
       await fetched(...list);
-      expect(await world.account()).toMatchObject({ suspected_losses: 0, sync_error: null });
+      expect(await fixture.account()).toMatchObject({ suspected_losses: 0, sync_error: null });
       await fetched();
       expect(await removed()).toEqual([]);
     });
@@ -141,7 +141,7 @@ describe('a full fetch', () => {
       await fetched(...list);
       await fetched(...Array.from({ length: 40 }, (_, n) => listing(`C02DDDDDD${n + 10}`)));
       expect(await removed()).toEqual([]);
-      expect((await world.account()).sync_error).toMatch(/^Apple lists only 0 of 24 devices/);
+      expect((await fixture.account()).sync_error).toMatch(/^Apple lists only 0 of 24 devices/);
     });
   });
 });
@@ -159,7 +159,7 @@ describe('the desired profile of devices', () => {
 
   async function addProfile(uuid: string, dep_account_id = 1): Promise<number> {
     const profile = { profile_name: 'p', url: 'https://x', dep_account_id, status: 'defined' };
-    const [row] = await world
+    const [row] = await fixture
       .knex('dep_profiles')
       .insert({ ...profile, uuid })
       .returning('id');
@@ -167,11 +167,11 @@ describe('the desired profile of devices', () => {
   }
 
   const want = (serial_number: string, dep_profile_id: number | null) =>
-    world.knex('devices').where({ serial_number }).update({ dep_profile_id });
+    fixture.knex('devices').where({ serial_number }).update({ dep_profile_id });
 
   /** The wanted profile, and whether there would be a default one; of removed ones what is due. */
   async function desired() {
-    const rows = await world
+    const rows = await fixture
       .knex('dep_devices as x')
       .join('devices as d', 'd.id', 'x.device_id')
       .where({ dep_account_id: 1 })
@@ -193,7 +193,7 @@ describe('the desired profile of devices', () => {
   beforeEach(async () => {
     own = await addProfile('11111111-1111-4111-8111-111111111111');
     usual = await addProfile('22222222-2222-4222-8222-222222222222');
-    await world.knex('dep_accounts').update({ default_dep_profile_id: usual });
+    await fixture.knex('dep_accounts').update({ default_dep_profile_id: usual });
     await fetched(...all);
     await want(SB0, own);
     await want(SB1, own);
@@ -210,7 +210,7 @@ describe('the desired profile of devices', () => {
   ])('is restored, and sent to Apple, when they are %s again', async (_, goes, comes) => {
     await goes();
     expect(await desired()).toEqual(wanted().map((profile) => [...profile, 'removed', null]));
-    const uses = [findProfileUses(world.knex, own), findProfileUses(world.knex, usual)];
+    const uses = [findProfileUses(fixture.knex, own), findProfileUses(fixture.knex, usual)];
     expect(await Promise.all(uses)).toEqual([
       { devices: 0, defaultOf: [] },
       { devices: 0, defaultOf: [1] },
@@ -219,15 +219,15 @@ describe('the desired profile of devices', () => {
     await comes();
     expect(await reconcile()).toMatchObject({ auto_assigned: 0, reassigned: 2, unassigned: 0 });
     expect(await desired()).toEqual(wanted());
-    const byDefault = world.knex('dep_devices').where({ by_default: true });
+    const byDefault = fixture.knex('dep_devices').where({ by_default: true });
     expect(await byDefault.pluck('serial_number')).toEqual([SB2]);
-    const due = world.knex('dep_devices').whereNotNull('assignment_due_at');
+    const due = fixture.knex('dep_devices').whereNotNull('assignment_due_at');
     expect(await due.orderBy('serial_number').pluck('serial_number')).toEqual([SB0, SB2]);
   });
 
   it('is the default again when its profile was deleted meanwhile', async () => {
     await lose();
-    await world.knex('dep_profiles').where({ id: own }).delete();
+    await fixture.knex('dep_profiles').where({ id: own }).delete();
     await fetched(...all);
     await reconcile();
     expect(await desired()).toEqual([[usual, true], ...wanted().slice(1)]);
@@ -242,9 +242,9 @@ describe('the desired profile of devices', () => {
   });
 
   it('is replaced by the default of the account that has them now', async () => {
-    const other = await world.addAccount({ consumer_key: 'CK_2' });
+    const other = await fixture.addAccount({ consumer_key: 'CK_2' });
     const theirs = await addProfile('33333333-3333-4333-8333-333333333333', other);
-    await world
+    await fixture
       .knex('dep_accounts')
       .where({ id: other })
       .update({ default_dep_profile_id: theirs });
@@ -253,22 +253,22 @@ describe('the desired profile of devices', () => {
     expect(await desired()).toEqual(wanted().with(1, [theirs, false]));
     await lose();
     await reconcile(other);
-    expect(await world.knex('devices').pluck('dep_profile_id')).toEqual([theirs, theirs, theirs]);
+    expect(await fixture.knex('devices').pluck('dep_profile_id')).toEqual([theirs, theirs, theirs]);
     expect(
-      await world.knex('dep_devices').where({ dep_account_id: 1 }).pluck('auto_assign'),
+      await fixture.knex('dep_devices').where({ dep_account_id: 1 }).pluck('auto_assign'),
     ).toEqual([true, false, true]);
   });
 
   it('is replaced by that default also when they leave before they are added', async () => {
-    const other = await world.addAccount({ consumer_key: 'CK_2' });
+    const other = await fixture.addAccount({ consumer_key: 'CK_2' });
     const theirs = await addProfile('33333333-3333-4333-8333-333333333333', other);
-    await world
+    await fixture
       .knex('dep_accounts')
       .where({ id: other })
       .update({ default_dep_profile_id: theirs });
     await lose();
     await changed(other, ...ops('added', 2));
     expect(await reconcile(other)).toMatchObject({ auto_assigned: 3 });
-    expect(await world.knex('devices').pluck('dep_profile_id')).toEqual([theirs, theirs, theirs]);
+    expect(await fixture.knex('devices').pluck('dep_profile_id')).toEqual([theirs, theirs, theirs]);
   });
 });

@@ -23,7 +23,7 @@ const found = (env: Record<string, string> = {}) =>
   examine({ checks: [backupsCheck], db: test.db, env });
 
 describe('the doctor of the backups', () => {
-  it('misses a backup, but of an external database', async () => {
+  it('reports a missing backup, but not of an external database', async () => {
     expect(await found()).toMatchObject([
       { code: 'backup_missing', severity: 'warning', cure: expect.stringContaining('BACKUP_DIR') },
     ]);
@@ -48,7 +48,7 @@ describe('the doctor of the backups', () => {
     ['6h', 12, 'ok backups'],
     ['6h', 14, 'warning backup_old'],
     ['30d', 500, 'ok backups'],
-  ])('with BACKUP_EVERY=%s judges one of %i hours ago: %s', async (every, hours, expected) => {
+  ])('with BACKUP_EVERY=%s and a backup %i hours old: %s', async (every, hours, expected) => {
     await addBackup('finished', hours);
     const env: Record<string, string> =
       every === undefined ? {} : { BACKUP_EVERY: every, BACKUP_DIR: '/backups' };
@@ -69,7 +69,7 @@ describe('the doctor of the backups', () => {
     expect(brief(await found())).toEqual(['ok backups']);
   });
 
-  it('counts one whose file gave way to newer ones', async () => {
+  it('counts a backup whose file was deleted for newer ones', async () => {
     await addBackup('deleted', 3);
     const [finding] = await found();
     expect([finding?.code, finding?.what]).toEqual([

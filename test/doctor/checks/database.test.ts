@@ -164,12 +164,12 @@ describe('the doctor of the master key', () => {
   it.each([
     ['that opens the secrets', MASTER_KEY, ['ok master_key']],
     ['of another database', Buffer.alloc(32, 9), ['error master_key_mismatch']],
-  ])('judges a key %s', async (_what, key, expected) => {
+  ])('checks a key %s', async (_what, key, expected) => {
     const env = { MASTER_KEY: key.toString('base64') };
     expect(brief(await examine({ checks: [masterKeyCheck], db: app.db, env }))).toEqual(expected);
   });
 
-  it('reports that there is none, and makes none', async () => {
+  it('reports a missing master key and does not create one', async () => {
     expect(brief(await examine({ checks: [masterKeyCheck], db: app.db }))).toEqual([
       'error master_key_missing',
     ]);

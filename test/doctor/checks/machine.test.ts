@@ -139,7 +139,7 @@ describe('the doctor of the settings', () => {
 describe('the doctor of the push service', () => {
   const checks = [pushServiceCheck];
 
-  it('reports one that cannot be reached, or that is not what it should be', async () => {
+  it('reports a push service that cannot be reached or is not APNs', async () => {
     const away = { APNS_HOST: `https://127.0.0.1:${await freePort()}` };
     expect(brief(await examine({ checks, env: away }))).toEqual(['error apns_unreachable']);
     const pki = new PrivatePki();
@@ -152,7 +152,7 @@ describe('the doctor of the push service', () => {
     expect(brief(await examine({ checks, env, options }))).toEqual(['ok push_service']);
   });
 
-  it('asks nobody where the lab takes its place', async () => {
+  it('contacts no push service while the stand-in of the lab replaces it', async () => {
     const options = { isLabOn: true };
     expect(brief(await examine({ checks, options }))).toEqual(['ok push_service']);
   });

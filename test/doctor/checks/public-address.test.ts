@@ -22,7 +22,7 @@ const answer =
   };
 
 describe('the public address', () => {
-  it('is fine where /readyz answers 200', async () => {
+  it('is ok when /readyz answers 200', async () => {
     expect(brief(await examineAt(answer(200, READY)))).toEqual(['ok public_address']);
   });
 
@@ -80,8 +80,8 @@ describe('the public address', () => {
   });
 });
 
-describe('who answers at the public address', () => {
-  it('is not judged where the address is of another program', async () => {
+describe('the server at the public address', () => {
+  it('is not identified when another program answers there', async () => {
     const port = await listenWith(answer(200, '<html>'));
     const env = { PUBLIC_URL: `http://127.0.0.1:${port}` };
     const both = [publicAddressCheck, sameServerCheck];
@@ -103,7 +103,7 @@ describe('who answers at the public address', () => {
   });
   afterAll(() => Promise.all([one.stop(), other.stop()]));
 
-  it('is this server where its CA is in this database, and another one where it is not', async () => {
+  it('is this server when its CA is in this database, and another one otherwise', async () => {
     const at = (db: TestApp['db']) =>
       examine({ checks: [sameServerCheck], env: { PUBLIC_URL: one.url }, db });
     expect(brief(await at(one.db))).toEqual(['ok same_server']);

@@ -40,7 +40,7 @@ describe('the doctor of the jobs', () => {
     await test.db.knex.raw('delete from graphile_worker._private_jobs');
   });
 
-  it('reports jobs that nobody runs, the worse the longer they wait', async () => {
+  it('reports jobs that no process runs, the more severe the longer they wait', async () => {
     const ago = (seconds: number) => ({ run_at: new Date(Date.now() - seconds * 1000) });
     const id = await job('dep.sync', ago(120));
     const [late] = await jobs();
@@ -60,7 +60,7 @@ describe('the doctor of the processes', () => {
   const add = (id: string, version: string) =>
     test.db.knex('server_processes').insert({ id, version, role: 'all', hostname: 'h', pid: 1 });
 
-  it('reports that none runs, and that several versions do', async () => {
+  it('reports that no process runs, and that processes have different versions', async () => {
     expect(brief(await processes())).toEqual(['warning server_not_running']);
     await add('one', '0.1.0');
     expect(await processes()).toMatchObject([{ what: 'Running: 1 × 0.1.0 (all).' }]);
@@ -77,7 +77,7 @@ describe('the doctor of the processes', () => {
 });
 
 describe('the doctor of the credentials', () => {
-  it('leaves the warnings of backups to their own check', async () => {
+  it('leaves the warnings about backups to the check of backups', async () => {
     const warnings = [{ code: 'backup_failed', detail: 'The last backup failed.' }];
     const credentials = async () => ({ credentials: [], warnings });
     const found = await examine({ checks: [credentialsCheck], db: test.db, credentials });
@@ -101,7 +101,7 @@ describe('the doctor of the credentials', () => {
     ['identities_expiring', 'warning'],
     ['enrollment_open', 'warning'],
     ['a_warning_of_tomorrow', 'warning'],
-  ])('makes of the warning %s the severity %s', async (code, severity) => {
+  ])('reports the warning %s with the severity %s', async (code, severity) => {
     const detail = 'What is wrong. What to do.';
     const credentials = async () => ({ credentials: [], warnings: [{ code, detail }] });
     const [finding] = await examine({ checks: [credentialsCheck], db: test.db, credentials });

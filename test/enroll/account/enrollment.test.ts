@@ -2,7 +2,7 @@ import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plis
 import { PUBLIC_URL } from '../../helpers/app.js';
 import { deviceKeys, type Fields, issueIdentity } from '../../helpers/device.js';
 import {
-  type AccountWorld,
+  type AccountFixture,
   ALICE,
   addUser,
   ask,
@@ -11,24 +11,24 @@ import {
   discover,
   installProfile,
   MACHINE,
-  startWorld,
+  startFixture,
   tokenIn,
   tokenOf,
-} from './world.js';
+} from './fixture.js';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 
 beforeAll(async () => {
-  world = await startWorld({ isSweeping: false });
+  fixture = await startFixture({ isSweeping: false });
 });
-afterAll(() => world.app.stop());
+afterAll(() => fixture.app.stop());
 beforeEach(async () => {
   for (const table of ['enrollment_requests', 'enrollment_users', 'devices']) {
-    await world.app.db.knex(table).delete();
+    await fixture.app.db.knex(table).delete();
   }
 });
 
-const requests = () => world.app.db.knex('enrollment_requests').orderBy('id');
+const requests = () => fixture.app.db.knex('enrollment_requests').orderBy('id');
 
 function mdmIn(profile: Buffer): PlistDict {
   const payloads = parsePlistDict(profile).PayloadContent as PlistDict[];
@@ -45,8 +45,8 @@ describe('a person who enrolls with an account', () => {
       { serial_number: MACHINE.SERIAL, udid: MACHINE.UDID },
       { UDID: MACHINE.UDID ?? '', SerialNumber: MACHINE.SERIAL ?? '' },
     ],
-  ])('goes all the way as %s', async (mode, method, profileMode, bound, ids) => {
-    const { app } = world;
+  ])('completes the enrollment as %s', async (mode, method, profileMode, bound, ids) => {
+    const { app } = fixture;
     await addUser(app, { enrollment_mode: mode });
     const found = await discover(app, `?user-identifier=${ALICE}&model-family=iPhone`);
     const { Servers } = (await found.json()) as { Servers: { Version: string; BaseURL: string }[] };
@@ -54,7 +54,7 @@ describe('a person who enrolls with an account', () => {
       { Version: `mdm-${mode}`, BaseURL: `${PUBLIC_URL}/enroll/account?mode=${mode}` },
     ]);
 
-    const first = await ask(world, { mode });
+    const first = await ask(fixture, { mode });
     expect([first.status, first.body.length]).toEqual([401, 0]);
     const login = `${PUBLIC_URL}/enroll/account/login`;
     expect(first.headers.get('www-authenticate')).toBe(
@@ -74,7 +74,7 @@ describe('a person who enrolls with an account', () => {
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const token = tokenIn(answer.location);
 
-    const given = await ask(world, { mode, token });
+    const given = await ask(fixture, { mode, token });
     expect([given.status, given.headers.get('content-type')]).toEqual([
       200,
       'application/x-apple-aspen-config',
@@ -95,7 +95,7 @@ describe('a person who enrolls with an account', () => {
       language: 'de-CH',
       enrolled_at: null,
       ...bound,
-      signer: world.certified.certificate.fingerprint,
+      signer: fixture.certified.certificate.fingerprint,
     });
 
     const device = await installProfile(app, given.body, ids);
@@ -118,24 +118,24 @@ describe('a person who enrolls with an account', () => {
     });
     const inventory = await app.db.knex('commands').where({ device_id: row.id });
     expect(inventory.map(({ request_type }) => request_type)).toContain('DeviceInformation');
-    expect((await ask(world, { mode, token })).status).toBe(401);
+    expect((await ask(fixture, { mode, token })).status).toBe(401);
   });
 
-  it('may ask again with the same device until it has enrolled: one request', async () => {
-    await addUser(world.app);
-    const token = await tokenOf(world.app);
-    const replies = await Promise.all([1, 2, 3].map(() => ask(world, { token })));
+  it('may repeat the request with the same device until it has enrolled: one request', async () => {
+    await addUser(fixture.app);
+    const token = await tokenOf(fixture.app);
+    const replies = await Promise.all([1, 2, 3].map(() => ask(fixture, { token })));
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
     expect(await requests()).toHaveLength(1);
   });
 
-  it('gets nothing with the token from another device', async () => {
-    await addUser(world.app);
-    const token = await tokenOf(world.app);
-    expect((await ask(world, { token })).status).toBe(200);
+  it('is refused with the token of another device', async () => {
+    await addUser(fixture.app);
+    const token = await tokenOf(fixture.app);
+    expect((await ask(fixture, { token })).status).toBe(200);
     const keys = await deviceKeys();
-    const other = { ...keys, certificate: issueIdentity(world.app.authority, keys) };
-    const reply = await ask(world, { token, signer: other });
+    const other = { ...keys, certificate: issueIdentity(fixture.app.authority, keys) };
+    const reply = await ask(fixture, { token, signer: other });
     expect([reply.status, reply.body.length]).toEqual([401, 0]);
     expect(await requests()).toHaveLength(1);
   });

@@ -2,29 +2,29 @@ import { join } from 'node:path';
 import { PUBLIC_URL, type TestApp } from '../../helpers/app.js';
 import { type Child, killChildren, startTypeScript } from '../../helpers/child-process.js';
 import {
-  type AccountWorld,
+  type AccountFixture,
   ALICE,
   addUser,
   ask,
   Browser,
   discover,
-  startWorld,
+  startFixture,
   tokenIn,
-} from './world.js';
+} from './fixture.js';
 
 const CALLBACK = `${PUBLIC_URL}/enroll/account/callback`;
 
 let child: Child;
 let issuer: string;
-let world: AccountWorld;
+let fixture: AccountFixture;
 
 beforeAll(async () => {
   child = startTypeScript(join(__dirname, '../../helpers/identity-provider.mjs'), [CALLBACK]);
   issuer = await child.line('issuer ');
-  world = await startWorld({ env: environment(), isSweeping: false });
+  fixture = await startFixture({ env: environment(), isSweeping: false });
 });
 afterAll(async () => {
-  await world.app.stop();
+  await fixture.app.stop();
   killChildren();
 });
 afterEach(async () => {
@@ -32,14 +32,14 @@ afterEach(async () => {
 });
 beforeEach(async () => {
   for (const table of ['enrollment_requests', 'enrollment_users']) {
-    await world.app.db.knex(table).delete();
+    await fixture.app.db.knex(table).delete();
   }
 });
 
-const others: AccountWorld[] = [];
+const others: AccountFixture[] = [];
 
-async function startOther(env: Record<string, string>): Promise<AccountWorld> {
-  const other = await startWorld({ env, isSweeping: false });
+async function startOther(env: Record<string, string>): Promise<AccountFixture> {
+  const other = await startFixture({ env, isSweeping: false });
   others.push(other);
   return other;
 }
@@ -65,7 +65,7 @@ async function callbackOf(app: TestApp, account = ALICE) {
   throw new Error(`the provider answered ${reply.status}: ${reply.text}`);
 }
 
-async function signIn(account?: string, app = world.app) {
+async function signIn(account?: string, app = fixture.app) {
   const { browser, url } = await callbackOf(app, account);
   return browser.open(url);
 }
@@ -74,23 +74,23 @@ const reasonIn = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1];
 
 describe('the sign-in at an identity provider', () => {
   it('ends with a token for the account, and a profile for it', async () => {
-    const found = await discover(world.app, `?user-identifier=${ALICE}`);
+    const found = await discover(fixture.app, `?user-identifier=${ALICE}`);
     expect(found.status).toBe(200);
-    const { browser, url } = await callbackOf(world.app);
+    const { browser, url } = await callbackOf(fixture.app);
     const { searchParams } = new URL(url);
     expect([...searchParams.keys()]).toEqual(['code', 'state', 'iss']);
     const answer = await browser.open(url);
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([308, 'no-store']);
-    const reply = await ask(world, { token: tokenIn(answer.location) });
+    const reply = await ask(fixture, { token: tokenIn(answer.location) });
     expect(reply.status).toBe(200);
-    const [request] = await world.app.db.knex('enrollment_requests');
+    const [request] = await fixture.app.db.knex('enrollment_requests');
     expect(request).toMatchObject({ method: 'account_user', account: ALICE });
   });
 
-  it('asks with PKCE, state and nonce, which are others each time', async () => {
+  it('sends PKCE, state and nonce, which differ each time', async () => {
     const asked = await Promise.all(
       [1, 2].map(async () => {
-        const { location } = await new Browser(world.app).openLogin();
+        const { location } = await new Browser(fixture.app).openLogin();
         return Object.fromEntries(new URL(location ?? '').searchParams);
       }),
     );
@@ -112,8 +112,8 @@ describe('the sign-in at an identity provider', () => {
     }
   });
 
-  it('keeps its cookie from scripts and other sites', async () => {
-    const { headers } = await new Browser(world.app).openLogin();
+  it('hides its cookie from scripts and other sites', async () => {
+    const { headers } = await new Browser(fixture.app).openLogin();
     expect(headers.getSetCookie()).toEqual([
       expect.stringMatching(
         /^muster_sign_in=[\w.-]+; Max-Age=900; Path=\/enroll\/account; HttpOnly; SameSite=Lax; Secure$/,
@@ -122,9 +122,9 @@ describe('the sign-in at an identity provider', () => {
   });
 
   it.each([['in another browser', (browser: Browser) => browser.forget()]])(
-    'comes to nothing %s',
+    'is refused %s',
     async (_where, change) => {
-      const { browser, url } = await callbackOf(world.app);
+      const { browser, url } = await callbackOf(fixture.app);
       change(browser);
       const answer = await browser.open(url);
       expect([answer.status, answer.location]).toEqual([403, null]);
@@ -132,8 +132,11 @@ describe('the sign-in at an identity provider', () => {
     },
   );
 
-  it('comes to nothing with the answer to another sign-in', async () => {
-    const [one, other] = [await callbackOf(world.app), await callbackOf(world.app, 'eve@evil.com')];
+  it('is refused with the answer to another sign-in', async () => {
+    const [one, other] = [
+      await callbackOf(fixture.app),
+      await callbackOf(fixture.app, 'eve@evil.com'),
+    ];
     const answer = await one.browser.open(other.url);
     expect([answer.status, answer.location]).toEqual([403, null]);
     expect(reasonIn(answer.text)).toMatch(/^The answer of the sign-in service is not valid/);
@@ -147,8 +150,8 @@ describe('the sign-in at an identity provider', () => {
     ['another issuer', (url) => url.searchParams.set('iss', 'https://evil.example.com')],
     ['no issuer', (url) => url.searchParams.delete('iss')],
     ['nothing at all', (url) => (url.search = '')],
-  ])('comes to nothing with %s', async (_what, change) => {
-    const { browser, url } = await callbackOf(world.app);
+  ])('is refused with %s', async (_what, change) => {
+    const { browser, url } = await callbackOf(fixture.app);
     const changed = new URL(url);
     change(changed);
     const answer = await browser.open(changed.href);
@@ -158,7 +161,7 @@ describe('the sign-in at an identity provider', () => {
   });
 
   it('is redeemed once', async () => {
-    const { browser, url } = await callbackOf(world.app);
+    const { browser, url } = await callbackOf(fixture.app);
     expect((await browser.open(url)).status).toBe(308);
     expect((await browser.open(url)).status).toBe(403);
   });
@@ -175,21 +178,21 @@ describe('the sign-in at an identity provider', () => {
     expect([answer.status, answer.location, reasonIn(answer.text)]).toEqual([403, null, reason]);
   });
 
-  it('takes an address of which the provider does not say whether it is verified', async () => {
+  it('accepts an email address when the provider does not say whether it is verified', async () => {
     expect((await signIn('silent@example.com')).status).toBe(308);
   });
 
-  it('obeys the record of a user: its mode, and that it is disabled', async () => {
-    await addUser(world.app, { enrollment_mode: 'adde' });
+  it('follows the record of a user: its mode, and that it is disabled', async () => {
+    await addUser(fixture.app, { enrollment_mode: 'adde' });
     const token = tokenIn((await signIn()).location);
-    expect((await ask(world, { token, mode: 'byod' })).status).toBe(403);
-    expect((await ask(world, { token, mode: 'adde' })).status).toBe(200);
-    await world.app.db.knex('enrollment_users').update({ is_disabled: true });
+    expect((await ask(fixture, { token, mode: 'byod' })).status).toBe(403);
+    expect((await ask(fixture, { token, mode: 'adde' })).status).toBe(200);
+    await fixture.app.db.knex('enrollment_users').update({ is_disabled: true });
     const answer = await signIn();
     expect(reasonIn(answer.text)).toBe('This account may not enroll devices.');
   });
 
-  it('takes the account from the claim that is set', async () => {
+  it('reads the account from the configured claim', async () => {
     const env = environment({ OIDC_ACCOUNT_CLAIM: 'upn', ACCOUNT_ENROLLMENT: 'adde' });
     const other = await startOther(env);
     const answer = await signIn('unverified@example.com', other.app);
@@ -202,18 +205,18 @@ describe('the sign-in at an identity provider', () => {
     });
   });
 
-  it('logs why, and no secret', async () => {
-    const { browser, url } = await callbackOf(world.app);
+  it('logs the reason, and no secret', async () => {
+    const { browser, url } = await callbackOf(fixture.app);
     const code = new URL(url).searchParams.get('code') ?? '';
     await browser.open(url);
-    expect(world.app.logText()).not.toContain(code);
-    expect(world.app.logText()).not.toContain('secret-of-the-client');
+    expect(fixture.app.logText()).not.toContain(code);
+    expect(fixture.app.logText()).not.toContain('secret-of-the-client');
     await signIn('cancelling@example.com');
-    expect(world.app.logText()).toContain('access_denied the <b>user</b> said no');
+    expect(fixture.app.logText()).toContain('access_denied the <b>user</b> said no');
   });
 });
 
-describe('a provider that does not do', () => {
+describe('an identity provider that cannot be used', () => {
   it.each([
     ['is away', { OIDC_ISSUER: 'http://127.0.0.1:9' }],
     ['goes by another name', () => ({ OIDC_ISSUER: issuer.replace('127.0.0.1', 'localhost') })],
@@ -228,7 +231,7 @@ describe('a provider that does not do', () => {
     );
   });
 
-  it('does not know our secret: the callback is answered 503, and the log says why', async () => {
+  it('rejects the client secret: the callback is answered 503, and the log says why', async () => {
     const env = environment({ OIDC_CLIENT_SECRET: 'mistyped' });
     const other = await startOther(env);
     const answer = await signIn(ALICE, other.app);

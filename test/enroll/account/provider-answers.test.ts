@@ -1,13 +1,13 @@
 import { PUBLIC_URL } from '../../helpers/app.js';
 import { type FalseProvider, startFalseProvider } from './false-provider.js';
-import { type AccountWorld, Browser, startWorld, tokenIn } from './world.js';
+import { type AccountFixture, Browser, startFixture, tokenIn } from './fixture.js';
 
 let provider: FalseProvider;
-let world: AccountWorld;
+let fixture: AccountFixture;
 
 beforeAll(async () => {
   provider = await startFalseProvider();
-  world = await startWorld({
+  fixture = await startFixture({
     isSweeping: false,
     env: {
       OIDC_ISSUER: provider.issuer,
@@ -17,7 +17,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await world.app.stop();
+  await fixture.app.stop();
   await provider.close();
 });
 beforeEach(() => {
@@ -26,7 +26,7 @@ beforeEach(() => {
 
 /** There and back, with the nonce that was asked for unless the test set another. */
 async function signIn(query: Record<string, string> = { code: 'good' }) {
-  const browser = new Browser(world.app);
+  const browser = new Browser(fixture.app);
   const { location } = await browser.openLogin();
   const { searchParams } = new URL(location ?? '');
   provider.claims = { nonce: searchParams.get('nonce'), ...provider.claims };
@@ -40,7 +40,7 @@ const INVALID = 'The answer of the sign-in service is not valid, start again on 
 const AWAY = 'The sign-in service of your organization cannot be reached, try again later.';
 
 describe('the answer of an identity provider', () => {
-  it('that is right ends in a token; what it offers is asked for once', async () => {
+  it('results in a token when it is valid; its metadata is fetched once', async () => {
     for (let time = 0; time < 2; time += 1) {
       provider.claims = {};
       expect(tokenIn((await signIn()).location)).toMatch(/^[\w-]+\.[\w-]+$/);

@@ -2,7 +2,7 @@ import { readEnrollmentProfile } from '../../../src/lab/enrollment/profile-reade
 import { type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
 import { startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type Fields } from '../../helpers/device.js';
-import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../renewal-world.js';
+import { askForIdentity, fetchCommand, profileIn, runRenewals } from '../renewal-fixture.js';
 
 let app: TestApp;
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.stop());
 
-describe('the renewal of an identity that came with an account', () => {
+describe('the renewal of an identity that was issued for an account', () => {
   it.each<[string, string, Fields]>([
     ['BYOD', 'account_user', { EnrollmentID: '6A0F2D4E-renewed' }],
     ['ADDE', 'account_device', { UDID: '00008101-RENEWED' }],

@@ -2,7 +2,7 @@ import { hashPassword } from '../../../src/crypto/secrets/password-hash.js';
 import { PUBLIC_URL } from '../../helpers/app.js';
 import { until } from '../../jobs/helpers.js';
 import {
-  type AccountWorld,
+  type AccountFixture,
   ALICE,
   addUser,
   ask,
@@ -10,18 +10,18 @@ import {
   csrfIn,
   PASSWORD,
   signIn,
-  startWorld,
+  startFixture,
   tokenIn,
-} from './world.js';
+} from './fixture.js';
 
-let world: AccountWorld;
+let fixture: AccountFixture;
 
 beforeAll(async () => {
-  world = await startWorld({ isSweeping: false, env: { TRUST_PROXY: '127.0.0.1' } });
+  fixture = await startFixture({ isSweeping: false, env: { TRUST_PROXY: '127.0.0.1' } });
 });
-afterAll(() => world.app.stop());
+afterAll(() => fixture.app.stop());
 beforeEach(async () => {
-  await world.app.db.knex('enrollment_users').delete();
+  await fixture.app.db.knex('enrollment_users').delete();
 });
 
 const WRONG = 'The account or the password is wrong.';
@@ -32,7 +32,7 @@ let addresses = 0;
 
 /** Each has failures of its own. */
 function browserElsewhere(address?: string): Browser {
-  const browser = new Browser(world.app);
+  const browser = new Browser(fixture.app);
   addresses += 1;
   browser.address = address ?? `192.0.2.${addresses}`;
   return browser;
@@ -45,7 +45,7 @@ async function attempt(fields: Record<string, string>, browser = browserElsewher
 }
 
 describe('the sign-in page', () => {
-  it('is a form that works without scripts, and nobody keeps it', async () => {
+  it('is a form that works without scripts, and is not cached', async () => {
     const { status, headers, text } = await browserElsewhere().openLogin();
     expect(status).toBe(200);
     expect(Object.fromEntries(headers)).toMatchObject({
@@ -69,7 +69,7 @@ describe('the sign-in page', () => {
     `${'a'.repeat(300)}@example.com`,
     'alice',
     '\u202e@example.com',
-  ])('shows nothing of an account that is none: %j', async (account) => {
+  ])('shows nothing of an invalid account: %j', async (account) => {
     const reply = await browserElsewhere().openLogin(
       `?user-identifier=${encodeURIComponent(account)}`,
     );
@@ -79,18 +79,18 @@ describe('the sign-in page', () => {
   });
 
   it('shows the name of the organization as text', async () => {
-    await world.app.db
+    await fixture.app.db
       .knex('organizations')
       .insert({ name: '<b>Ä & "Co"</b>', payload_prefix: 'a' });
     const { text } = await browserElsewhere().openLogin();
     expect(text).toContain('<h1>Sign in to &lt;b&gt;Ä &amp; &quot;Co&quot;&lt;/b&gt;</h1>');
-    await world.app.db.knex('organizations').delete();
+    await fixture.app.db.knex('organizations').delete();
   });
 
   it('answers HEAD, and other methods with 405', async () => {
-    const head = await fetch(`${world.app.url}/enroll/account/login`, { method: 'HEAD' });
+    const head = await fetch(`${fixture.app.url}/enroll/account/login`, { method: 'HEAD' });
     expect(head.status).toBe(200);
-    const put = await fetch(`${world.app.url}/enroll/account/login`, { method: 'PUT' });
+    const put = await fetch(`${fixture.app.url}/enroll/account/login`, { method: 'PUT' });
     expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
     expect(reasonIn(await put.text())).toBe('Use GET or POST.');
   });
@@ -103,13 +103,13 @@ describe('the sign-in page', () => {
 });
 
 describe('a sign-in', () => {
-  it('is noted with the user, and in the audit trail', async () => {
-    const id = await addUser(world.app);
+  it('is recorded with the user, and in the audit trail', async () => {
+    const id = await addUser(fixture.app);
     const { status } = await attempt({ account: ` ${ALICE.toUpperCase()} ` });
     expect(status).toBe(308);
-    const [user] = await world.app.db.knex('enrollment_users');
+    const [user] = await fixture.app.db.knex('enrollment_users');
     expect(Date.now() - user.last_login_at.getTime()).toBeLessThan(60_000);
-    const line = await world.app.db.knex('audit_events').orderBy('id', 'desc').first();
+    const line = await fixture.app.db.knex('audit_events').orderBy('id', 'desc').first();
     expect(line).toMatchObject({
       actor: ALICE,
       role: 'enrollment_user',
@@ -119,7 +119,7 @@ describe('a sign-in', () => {
       outcome: 'success',
       source_address: `192.0.2.${addresses}`,
     });
-    expect(world.app.logText()).not.toContain(PASSWORD);
+    expect(fixture.app.logText()).not.toContain(PASSWORD);
   });
 
   it.each<[string, Record<string, string>]>([
@@ -129,16 +129,16 @@ describe('a sign-in', () => {
     ['an unknown account', { account: 'bob@example.com' }],
     ['no account', { account: '' }],
     ['what is no account', { account: "alice' or '1'='1@example.com" }],
-  ])('is refused with %s, in the same words', async (_what, fields) => {
-    await addUser(world.app);
+  ])('is refused with %s, with the same message', async (_what, fields) => {
+    await addUser(fixture.app);
     const reply = await attempt(fields);
     expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([403, null, WRONG]);
-    expect(await world.app.db.knex('enrollment_users').pluck('last_login_at')).toEqual([null]);
+    expect(await fixture.app.db.knex('enrollment_users').pluck('last_login_at')).toEqual([null]);
   });
 
-  it('that is refused is in the audit trail of a user, and of nobody else', async () => {
-    const id = await addUser(world.app);
-    const { knex } = world.app.db;
+  it('that is refused is in the audit trail for a user, and not for unknown accounts', async () => {
+    const id = await addUser(fixture.app);
+    const { knex } = fixture.app.db;
     const lines = () => knex('audit_events').where({ target_id: String(id) });
     const refused = { account: 'bob@example.com', password: 'wrong' };
     const before = await knex('audit_events').count('id as count').first();
@@ -161,7 +161,7 @@ describe('a sign-in', () => {
   });
 
   it('takes as long for an unknown account as for a wrong password', async () => {
-    await addUser(world.app, { password_hash: await hashPassword(PASSWORD) });
+    await addUser(fixture.app, { password_hash: await hashPassword(PASSWORD) });
     const fastest = { known: Number.POSITIVE_INFINITY, unknown: Number.POSITIVE_INFINITY };
     for (let round = 0; round < 8; round += 1) {
       for (const kind of ['known', 'unknown'] as const) {
@@ -175,8 +175,8 @@ describe('a sign-in', () => {
     expect(fastest.unknown / fastest.known).toBeLessThan(2);
   });
 
-  it('is shown to a disabled user who knows the password, and to no one else', async () => {
-    const id = await addUser(world.app, { is_disabled: true });
+  it('reports a disabled account only to a user who knows the password', async () => {
+    const id = await addUser(fixture.app, { is_disabled: true });
     expect(reasonIn((await attempt({ password: 'wrong' })).text)).toBe(WRONG);
     const reply = await attempt({});
     expect([reply.status, reply.location, reasonIn(reply.text)]).toEqual([
@@ -185,10 +185,10 @@ describe('a sign-in', () => {
       'This account may not enroll devices.',
     ]);
     const target_id = String(id);
-    const lines = () => world.app.db.knex('audit_events').where({ target_id });
+    const lines = () => fixture.app.db.knex('audit_events').where({ target_id });
     await until(async () => (await lines()).length === 2);
     expect((await lines()).map(({ outcome }) => outcome)).toEqual(['refused', 'refused']);
-    const said = world.app.logLines.findLast(({ msg }) => msg === 'device request refused');
+    const said = fixture.app.logLines.findLast(({ msg }) => msg === 'device request refused');
     expect(said).toMatchObject({ status: 403, account: ALICE });
   });
 
@@ -196,8 +196,8 @@ describe('a sign-in', () => {
     ['no CSRF token', { csrf: '' }, true],
     ['that of another', { csrf: 'x'.repeat(43) }, true],
     ['no cookie', {}, false],
-  ])('is refused with %s, and the form comes again', async (_what, fields, hasCookie) => {
-    await addUser(world.app);
+  ])('is refused with %s, and the form is shown again', async (_what, fields, hasCookie) => {
+    await addUser(fixture.app);
     const browser = browserElsewhere();
     const { text } = await browser.openLogin();
     const csrf = csrfIn(text);
@@ -209,7 +209,7 @@ describe('a sign-in', () => {
   });
 
   it('is refused with the CSRF token of another browser', async () => {
-    await addUser(world.app);
+    await addUser(fixture.app);
     const { text } = await browserElsewhere().openLogin();
     const browser = browserElsewhere();
     await browser.openLogin();
@@ -217,19 +217,19 @@ describe('a sign-in', () => {
     expect([reply.status, reasonIn(reply.text)]).toEqual([403, STALE]);
   });
 
-  it('takes no form of many kilobytes', async () => {
+  it('refuses a form of many kilobytes', async () => {
     const reply = await attempt({ password: 'x'.repeat(10_000) });
     expect([reply.status, reply.location]).toEqual([413, null]);
   });
 
-  it('yields no token twice: each has a nonce of its own', async () => {
-    await addUser(world.app);
-    const tokens = [await signIn(world.app), await signIn(world.app)].map(({ location }) =>
+  it('never returns the same token twice: each has a nonce of its own', async () => {
+    await addUser(fixture.app);
+    const tokens = [await signIn(fixture.app), await signIn(fixture.app)].map(({ location }) =>
       tokenIn(location),
     );
     expect(tokens[0]).not.toBe(tokens[1]);
-    for (const token of tokens) expect((await ask(world, { token })).status).toBe(200);
-    expect(await world.app.db.knex('enrollment_requests')).toHaveLength(2);
+    for (const token of tokens) expect((await ask(fixture, { token })).status).toBe(200);
+    expect(await fixture.app.db.knex('enrollment_requests')).toHaveLength(2);
   });
 });
 
@@ -243,11 +243,11 @@ describe('too many wrong passwords', () => {
     return { 403: count(403), 429: count(429) };
   }
 
-  it('from one address shut it out, and no other', async () => {
-    await addUser(world.app);
+  it('from one address block it, and no other', async () => {
+    await addUser(fixture.app);
     // The last four are unknown; what refuses one costs as much as the product's own hashes.
     for (let index = 0; index < 18; index += 1) {
-      await addUser(world.app, { account: `user${index}@example.com` });
+      await addUser(fixture.app, { account: `user${index}@example.com` });
     }
     const address = '198.51.100.7';
     const counts = await failAtOnce((index) => [
@@ -266,8 +266,8 @@ describe('too many wrong passwords', () => {
 
   it('for one account block addresses that failed before; right passwords do not count', async () => {
     const account = 'carol@example.com';
-    await addUser(world.app, { account });
-    await addUser(world.app, { account: 'dave@example.com' });
+    await addUser(fixture.app, { account });
+    await addUser(fixture.app, { account: 'dave@example.com' });
     expect((await attempt({ account })).status).toBe(308);
     const mistaken = '198.51.100.9';
     const wrong = { account, password: 'wrong' };
@@ -279,9 +279,9 @@ describe('too many wrong passwords', () => {
     expect((await attempt(other, browserElsewhere(mistaken))).status).toBe(308);
   });
 
-  it('for one account keep its owner elsewhere not out, who has one try for the password', async () => {
+  it('for one account do not block its owner at another address, who has one attempt', async () => {
     const account = 'erin@example.com';
-    await addUser(world.app, { account });
+    await addUser(fixture.app, { account });
     await failAtOnce(() => [{ account, password: 'wrong' }]);
     const home = '198.51.100.10';
     for (const _each of [1, 2]) {

@@ -44,7 +44,7 @@ function challengeIn(body: Buffer) {
 describe('POST /dep/enroll refuses', () => {
   afterEach(async () => expect(await requests()).toEqual([]));
 
-  it('what an unknown CA certified, and logs the issuer', async () => {
+  it('a certificate of an unknown CA, and logs the issuer', async () => {
     const subject = [{ type: 'CN' as const, value: 'Impostor' }];
     const issuedBy = await ecIdentity('P-256', { ...asAuthority, subject });
     const outsider = identityOf(await deviceKeys(), { issuedBy });
@@ -84,15 +84,15 @@ describe('POST /dep/enroll refuses', () => {
   it.each([
     ['no UDID', { UDID: '' }],
     ['no SERIAL', { SERIAL: '' }],
-  ])('one that signs %s', async (_name, facts) => {
+  ])('a body that signs %s', async (_name, facts) => {
     expect((await askAs(dep, facts)).status).toBe(400);
   });
 
-  it('what a device has signed as the answer to a challenge, of whatever server', async () => {
+  it('the signed answer to a challenge, of whatever server', async () => {
     expect((await askAs(dep, { CHALLENGE: 'of another server' })).status).toBe(403);
   });
 
-  it('what is larger than any device sends', async () => {
+  it('a body larger than any device sends', async () => {
     expect((await askAs(dep, { LANGUAGE: 'x'.repeat(20_000) })).status).toBe(413);
     expect((await ask(Buffer.alloc(70_000))).status).toBe(413);
   });
@@ -113,7 +113,7 @@ describe('POST /dep/enroll refuses', () => {
 
 describe('POST /dep/enroll', () => {
   it.each([['application/pkcs7-signature'], ['application/x-apple-aspen-deviceinfo'], [null]])(
-    'answers a profile bound to what the device signed (Content-Type %s)',
+    'answers with a profile bound to what the device signed (Content-Type %s)',
     async (type) => {
       const { status, type: answered, body } = await ask(signedBy(dep.device, machine()), type);
       expect([status, answered]).toEqual([200, 'application/x-apple-aspen-config']);
@@ -141,7 +141,7 @@ describe('POST /dep/enroll', () => {
     },
   );
 
-  it("takes the message of an iPad that knows the contract's keys alone", async () => {
+  it("accepts the message of an iPad that knows the contract's keys alone", async () => {
     const der = signedBy(dep.device, fixture('enroll/MachineInfo.ios.plist'));
     expect((await ask(der)).status).toBe(200);
     expect(await requests()).toMatchObject([
@@ -158,18 +158,18 @@ describe('POST /dep/enroll', () => {
     ]);
   });
 
-  it('does without PRODUCT and VERSION', async () => {
+  it('does not require PRODUCT and VERSION', async () => {
     expect((await askAs(dep, { PRODUCT: '', VERSION: '' })).status).toBe(200);
   });
 
-  it('gives a device that asks again a request and a challenge of its own', async () => {
+  it('creates a new request and challenge for a device that asks again', async () => {
     const bodies = [await askAs(dep), await askAs(dep)].map(({ body }) => body);
     const ids = bodies.map((body) => challengeIn(body).requestId);
     expect(ids).toEqual((await requests()).map(({ id }) => id));
     expect(new Set(ids).size).toBe(2);
   });
 
-  it('touches no record of a device', async () => {
+  it('changes no record of a device', async () => {
     const known = { is_dep: true, serial_number: 'C02PROGRAM1', enrollment_state: 'dep' };
     await dep.app.db.knex('devices').insert(known);
     const before = await dep.app.db.knex('devices').select();

@@ -36,7 +36,7 @@ const rowOf = (id: number) => knex()('dep_devices').where({ id }).first();
 const requests = async () => (await knex()('enrollment_requests')).length;
 
 describe('a device in Automated Device Enrollment', () => {
-  it('has come, as far as its account shows, and what kept it is over', async () => {
+  it('is shown as contacted at its account, and its former refusal is cleared', async () => {
     const assigned = { profile_uuid: randomUUID(), profile_assign_time: new Date(0) };
     const last_error_at = new Date();
     const last_error = 'enrollment: refused: x';
@@ -63,7 +63,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect([removed, other]).toEqual(before.slice(2));
   });
 
-  it('shows that it was asked to update first', async () => {
+  it('shows that it had to update first', async () => {
     const id = await listed();
     await addProfile(knex(), null);
     await knex()('dep_profiles').update({ minimum_ios_version: '17.4' });
@@ -88,7 +88,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(last_error).toMatch(/^enrollment: refused: serial number C02PROGRAM1 is not known from/);
   });
 
-  it('has not come by the word of somebody else', async () => {
+  it('is not shown as contacted because of a message of another device', async () => {
     const id = await listed();
     const before = await rowOf(id);
     const subject = [{ type: 'CN' as const, value: 'Impostor' }];
@@ -110,7 +110,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(await requests()).toBe(1);
   });
 
-  it('is known where Apple lists it, though its record was deleted, with its profile', async () => {
+  it('is known when Apple lists it, though its record was deleted, with its profile', async () => {
     const dep_account_id = await account();
     const profile = await addProfile(knex(), dep_account_id);
     // Another one, so that it is not the only one.

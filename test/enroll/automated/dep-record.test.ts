@@ -5,8 +5,8 @@ import { addAccount, addListed } from '../../dep/devices/listed-devices.js';
 import { adminApi } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type Fields, type TestDevice } from '../../helpers/device.js';
 import { removeTemporaryDirectories } from '../../helpers/temporary-directory.js';
-import { carryOut } from '../../setup-assistant/setup-world.js';
-import { askForIdentity } from '../renewal-world.js';
+import { carryOut } from '../../setup-assistant/setup-fixture.js';
+import { askForIdentity } from '../renewal-fixture.js';
 
 const SERIAL = 'C02PROGRAM1';
 let dep: DepTestServer;
@@ -43,7 +43,7 @@ async function certify(facts: Fields = {}): Promise<TestDevice> {
 const records = () => dep.app.db.knex('devices').select();
 
 describe('a device in Automated Device Enrollment', () => {
-  it('ends as the one record that the sync had created, set up and inventoried', async () => {
+  it('has the one record that the sync had created, set up and inventoried', async () => {
     const id = await createDepRecord();
     const device = await certify();
     await device.enroll(
@@ -53,7 +53,7 @@ describe('a device in Automated Device Enrollment', () => {
     const types = await carryOut(device);
     expect(types).toEqual(expect.arrayContaining(['DeviceInformation', 'CertificateList']));
     expect(types.at(-1)).toBe('DeviceConfigured');
-    await dep.app.settled();
+    await dep.app.waitForReports();
     expect(await records()).toMatchObject([
       {
         id,
@@ -74,7 +74,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(request.enrolled_at).not.toBeNull();
   });
 
-  it('is followed again after it was wiped', async () => {
+  it('is tracked again after it was wiped', async () => {
     const { app } = dep;
     const { knex } = app.db;
     const pushed = { profile_uuid: randomUUID(), profile_status: 'pushed' };
@@ -84,7 +84,7 @@ describe('a device in Automated Device Enrollment', () => {
     const row = () => knex('dep_devices').where({ id }).first();
     const facts = { SerialNumber: SERIAL, OSVersion: '17.0' };
     await (await certify()).enroll(facts, { AwaitingConfiguration: true });
-    await app.settled();
+    await app.waitForReports();
     const first = await row();
     expect(first).toMatchObject({ stage: 'enrolled', is_enrolled: true });
     const again = await certify();
@@ -94,7 +94,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect((await again.authenticate(facts)).status).toBe(200);
     expect(await row()).toEqual({ ...asked, stage: 'contacted', is_enrolled: false });
     await again.tokenUpdate({ AwaitingConfiguration: true });
-    await app.settled();
+    await app.waitForReports();
     const last = await row();
     expect(last).toEqual({
       ...asked,
@@ -117,7 +117,7 @@ describe('a device in Automated Device Enrollment', () => {
     expect(await records()).toEqual(before);
   });
 
-  it('shows the minimum that it did not meet until its system does', async () => {
+  it('shows the minimum version that it did not meet until its system does', async () => {
     const { app } = dep;
     await app.db
       .knex('dep_profiles')
@@ -137,7 +137,7 @@ describe('a device in Automated Device Enrollment', () => {
       expect(offered?.command.RequestType).toBe('DeviceInformation');
       await device.report(offered?.uuid ?? '', 'Acknowledged', { QueryResponses: { OSVersion } });
       await carryOut(device);
-      await app.settled();
+      await app.waitForReports();
     };
     await report('17.3.1');
     expect(await shown()).toEqual(['automated', '17.4']);

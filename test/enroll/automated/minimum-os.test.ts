@@ -39,14 +39,14 @@ describe('the minimum version of the system', () => {
     expect(judge(product, osVersion)).toEqual(met);
   });
 
-  it('counts as unmet where a device is too old to send its version, and only then', () => {
+  it('counts as unmet when a device is too old to send its version, and only then', () => {
     expect(judge('iPhone14,5', undefined)).toEqual({ kind: 'enroll', unmet: '17.4' });
     const old = { minimum_ios_version: '16.7', minimum_macos_version: null };
     const info = { product: 'iPhone9,1', canRequestSoftwareUpdate: false };
     expect(judgeMinimumOs(info, old)).toEqual(met);
   });
 
-  it('is met where none is set', () => {
+  it('is met when none is set', () => {
     const none = { minimum_ios_version: null, minimum_macos_version: null };
     const info = { product: 'Mac14,2', osVersion: '14.0', canRequestSoftwareUpdate: true };
     expect(judgeMinimumOs(info, none)).toEqual(met);

@@ -33,7 +33,7 @@ async function createDepDevice(columns: Record<string, unknown>): Promise<void> 
   await dep.app.db.knex('devices').insert({ ...device, ...columns });
 }
 
-/** The version that the device has to update to; undefined when it was given a profile. */
+/** The version that the device has to update to; undefined when it received a profile. */
 async function demanded(facts = {}): Promise<string | undefined> {
   const { status, body } = await askAs(dep, { ...OUTDATED, ...facts });
   return status === 200 ? undefined : JSON.parse(body.toString()).details.OSVersion;
@@ -53,7 +53,7 @@ describe('a device in Automated Device Enrollment whose system is too old', () =
     expect(await dep.app.db.knex('enrollment_requests').select()).toEqual([]);
   });
 
-  it('enrolls where it could not update by itself, and the minimum is noted as unmet', async () => {
+  it('enrolls when it could not update by itself, and the minimum is stored as unmet', async () => {
     await createDepProfile('17.4');
     expect(await demanded({ MDM_CAN_REQUEST_SOFTWARE_UPDATE: false })).toBeUndefined();
     expect(await demanded({ OS_VERSION: '', MDM_CAN_REQUEST_SOFTWARE_UPDATE: '' })).toBeUndefined();
@@ -67,16 +67,13 @@ describe('a device in Automated Device Enrollment whose system is too old', () =
     expect(await demanded({ OS_VERSION: '17.4' })).toBeUndefined();
   });
 
-  it.each([['17'], ['17.0'], [null]])(
-    'enrolls with 17.0 where %s is asked for',
-    async (minimum) => {
-      await createDepProfile(minimum);
-      expect(await demanded()).toBeUndefined();
-    },
-  );
+  it.each([['17'], ['17.0'], [null]])('enrolls with 17.0 when %s is required', async (minimum) => {
+    await createDepProfile(minimum);
+    expect(await demanded()).toBeUndefined();
+  });
 });
 
-describe('the DEP profile that counts', () => {
+describe('the DEP profile that sets the minimum version', () => {
   let own: number;
   let usual: number;
 
@@ -85,7 +82,7 @@ describe('the DEP profile that counts', () => {
     usual = await createDepProfile('18.2');
   });
 
-  it('is the one that the device is assigned', async () => {
+  it('is the assigned profile of the device', async () => {
     const account = { default_dep_profile_id: usual };
     const [row] = await dep.app.db.knex('dep_accounts').insert(account).returning('id');
     await dep.app.db.knex('dep_profiles').where({ id: own }).update({ dep_account_id: row.id });
@@ -93,7 +90,7 @@ describe('the DEP profile that counts', () => {
     expect(await demanded()).toBe('18.1');
   });
 
-  it('is the one that Apple names for it, by its uuid', async () => {
+  it('is the one that Apple returns for it, by its uuid', async () => {
     const uuid = '0d1f8a9e-6b1c-4c6a-9b5e-2f6f0f6f2a11';
     await dep.app.db.knex('dep_profiles').where({ id: own }).update({ uuid });
     await dep.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
@@ -101,13 +98,13 @@ describe('the DEP profile that counts', () => {
     expect(await demanded()).toBe('18.1');
   });
 
-  it('else is the default of the account', async () => {
+  it('is otherwise the default of the account', async () => {
     await dep.app.db.knex('dep_accounts').insert({ default_dep_profile_id: usual });
     await createDepDevice({});
     expect(await demanded()).toBe('18.2');
   });
 
-  it('else is none where there are several', async () => {
+  it('is none when there are several', async () => {
     expect(await demanded()).toBeUndefined();
     const defaults = [own, usual].map((id) => ({ default_dep_profile_id: id }));
     await dep.app.db.knex('dep_accounts').insert(defaults);
@@ -117,7 +114,7 @@ describe('the DEP profile that counts', () => {
 });
 
 it.each([['latest'], ['17.'], ['.4'], ['17.4.1.2.3'], ['-1'], ['17,4'], ['']])(
-  'a profile does not take %j as a version',
+  'a profile does not accept %j as a version',
   async (version) => {
     const attributes = { profile_name: 'Macs', minimum_macos_version: version };
     const document = { data: { type: 'dep_profiles', attributes } };

@@ -4,7 +4,7 @@ import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice, type TestDevice } from '../../helpers/device.js';
 import { recordsOf } from '../../mdm/records.js';
-import { createDueDevice, fetchCommand, renewalsOf, runRenewals } from '../renewal-world.js';
+import { createDueDevice, fetchCommand, renewalsOf, runRenewals } from '../renewal-fixture.js';
 
 const HOUR_MS = 3_600_000;
 let app: TestApp;
@@ -66,7 +66,7 @@ describe('identities that are not renewed', () => {
     await expectNone(device);
   });
 
-  it('belong to devices that have yet to enroll', async () => {
+  it('belong to devices that are not enrolled yet', async () => {
     const device = await createTestDevice(app);
     await device.authenticate();
     await app.db.knex('device_identities').update({ renew_at: new Date(0) });
@@ -87,7 +87,7 @@ describe('identities that are not renewed', () => {
     await expectNone(device);
   });
 
-  it('are any while identities come from an external CA, which the log says', async () => {
+  it('include all while identities come from an external CA, which is logged', async () => {
     const device = await createDueDevice(app);
     await app.db.knex('scep_configurations').insert({ source_type: 'ExternalSCEP' });
     const lines = await runRenewals(app);
@@ -97,7 +97,7 @@ describe('identities that are not renewed', () => {
     expect(await installs(device)).toEqual([]);
   });
 
-  it('are any once the process is asked to stop', async () => {
+  it('include all once the process is asked to stop', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app, AbortSignal.abort());
     expect(await installs(device)).toEqual([]);
@@ -105,14 +105,14 @@ describe('identities that are not renewed', () => {
 });
 
 describe('an identity that is due', () => {
-  it('is renewed by one command, however many processes see to it at once', async () => {
+  it('is renewed by one command, however many processes run the task at once', async () => {
     const devices = [await createDueDevice(app), await createDueDevice(app)];
     await Promise.all([runRenewals(app), runRenewals(app), runRenewals(app)]);
     await runRenewals(app);
     for (const device of devices) expect(await installs(device)).toHaveLength(1);
   });
 
-  it('is watched by a row that names the command', async () => {
+  it('is tracked by a row that names the command', async () => {
     const device = await createDueDevice(app);
     const before = Date.now();
     const lines = await runRenewals(app);
@@ -132,7 +132,7 @@ describe('an identity that is due', () => {
     expect(wait).toBeLessThan(HOUR_MS + 60_000);
   });
 
-  it('is asked for no second time while the device sleeps', async () => {
+  it('is not queued a second time while the device sleeps', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app);
     for (const status of ['Queued', 'Sent', 'NotNow']) {
@@ -144,7 +144,7 @@ describe('an identity that is due', () => {
     }
   });
 
-  it('is asked for again after pauses that grow, each from the time of the refusal', async () => {
+  it('is retried after growing pauses, each from the time of the refusal', async () => {
     const device = await createDueDevice(app);
     const hours: number[] = [];
     for (let attempt = 1; attempt <= 6; attempt += 1) {
@@ -177,7 +177,7 @@ describe('an identity that is due', () => {
     expect(hours).toEqual([1, 4, 24, 72, 168, 168]);
   });
 
-  it('is asked for again where the profile was installed a day ago and nothing came of it', async () => {
+  it('is retried when the profile was installed a day ago without a new identity', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app);
     const offered = await fetchCommand(device, 'InstallProfile');
@@ -200,7 +200,7 @@ describe('an identity that is due', () => {
     expect(await renewalOf(device)).toMatchObject({ attempts: 2, problem: null });
   });
 
-  it('is asked for again where an admin cancelled or deleted the command', async () => {
+  it('is retried when an admin cancelled or deleted the command', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app);
     const [command] = await installs(device);
@@ -221,7 +221,7 @@ describe('an identity that is due', () => {
     expect(await renewalOf(device)).toMatchObject({ attempts: 3, problem: null });
   });
 
-  it('is forgotten when the device leaves, is deleted, or loses it by revocation', async () => {
+  it('is no longer tracked when the device unenrolls, is deleted, or its identity is revoked', async () => {
     const [left, deleted, revoked] = [
       await createDueDevice(app),
       await createDueDevice(app),
@@ -239,7 +239,7 @@ describe('an identity that is due', () => {
     expect(await app.db.knex('identity_renewals')).toEqual([]);
   });
 
-  it('is forgotten when the device enrolls anew, and no command of it is left', async () => {
+  it('is no longer tracked when the device enrolls again, and its command is removed', async () => {
     const device = await createDueDevice(app);
     await runRenewals(app);
     const again = device.with(await newIdentity());
@@ -251,7 +251,7 @@ describe('an identity that is due', () => {
     expect(await installs(again)).toHaveLength(1);
   });
 
-  it('takes its turn by what is left of its life, so many in a run', async () => {
+  it('is renewed in the order of the remaining lifetime, with a limit for each run', async () => {
     const [later, sooner] = [await createDueDevice(app), await createDueDevice(app)];
     const { fingerprint } = sooner.certificate;
     const earlier = { renew_at: new Date(Date.now() - 48 * HOUR_MS) };
@@ -283,7 +283,7 @@ describe('the renewal by an admin', () => {
     return [status, body.errors[0].code, body.errors[0].detail];
   }
 
-  it('is refused for a device that is not there, not enrolled, or has lost its identity', async () => {
+  it('is refused for a device that is unknown, not enrolled, or without an identity', async () => {
     expect((await refusal(987_654)).slice(0, 2)).toEqual([404, 'not_found']);
     const device = await createTestDevice(app);
     await device.authenticate();
@@ -320,7 +320,7 @@ describe('the renewal by an admin', () => {
     expect(await refusal(id)).toEqual([409, 'conflict', detail]);
   });
 
-  it('is queued at once, whatever is left, and no second time until it is answered', async () => {
+  it('is queued at once, whatever lifetime is left, and not again until it is answered', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const { id } = await rowOf(device);
     const { status, body } = await renew(id);
@@ -344,7 +344,7 @@ describe('the renewal by an admin', () => {
     expect(await renewalOf(device)).toMatchObject({ attempts: 2, problem: null });
   });
 
-  it('gives one command when many ask at once, the clock among them', async () => {
+  it('queues one command for many requests at once, with the scheduled task among them', async () => {
     const device = await createDueDevice(app);
     const { id } = await rowOf(device);
     const [, ...replies] = await Promise.all([runRenewals(app), renew(id), renew(id), renew(id)]);
@@ -353,7 +353,7 @@ describe('the renewal by an admin', () => {
     expect(await installs(device)).toHaveLength(1);
   });
 
-  it('begins anew where the last one has brought another identity', async () => {
+  it('starts again when the last one has resulted in another identity', async () => {
     const device = await createDueDevice(app);
     const { id } = await rowOf(device);
     await renew(id);
@@ -372,7 +372,7 @@ describe('the renewal by an admin', () => {
     });
   });
 
-  it('is not for those who only read', async () => {
+  it('is refused to viewers', async () => {
     const device = await (await createTestDevice(app)).enroll();
     const { id } = await rowOf(device);
     const tokenHash = createHash('sha256').update('token-of-a-viewer').digest();
@@ -383,7 +383,7 @@ describe('the renewal by an admin', () => {
     expect(await installs(device)).toEqual([]);
   });
 
-  it('keeps its command with its device', async () => {
+  it('does not let its command be moved to another device', async () => {
     const [one, other] = [await createDueDevice(app), await createDueDevice(app)];
     const [{ id }, { id: otherId }] = [await rowOf(one), await rowOf(other)];
     const { body } = await renew(id);

@@ -40,20 +40,20 @@ describe('the verdict on a renewal', () => {
       'has unenrolled, although with another identity',
       { is_enrolled: false, active_fingerprint: Buffer.alloc(32, 2) },
     ],
-  ])('says over once the device %s, whatever the outcome of the command', (_what, columns) => {
+  ])('is over once the device %s, whatever the outcome of the command', (_what, columns) => {
     for (const status of [null, 'Queued', 'Sent', 'Error', 'Acknowledged', 'Cancelled']) {
       expect(judge({ ...columns, status })).toEqual({ kind: 'over' });
     }
   });
 
-  it('says done once the device uses another identity, whatever it reported', () => {
+  it('is done once the device uses another identity, whatever it reported', () => {
     for (const status of [null, 'Queued', 'Sent', 'Error', 'Acknowledged', 'Cancelled']) {
       const active_fingerprint = Buffer.alloc(32, 2);
       expect(judge({ active_fingerprint, status })).toEqual({ kind: 'renewed' });
     }
   });
 
-  it('is to try where no command is under way', () => {
+  it('is to retry when no command is under way', () => {
     expect(judge({ status: null, command_id: null })).toEqual({ kind: 'attempt' });
   });
 
@@ -91,7 +91,7 @@ describe('the verdict on a renewal', () => {
     });
   });
 
-  it('repeats what the device says, but no novel', () => {
+  it('contains the error of the device, shortened', () => {
     const error_chain = [{ LocalizedDescription: 'x'.repeat(500) }, { LocalizedDescription: 'y' }];
     expect(judge({ status: 'Error', acknowledged_at: now, error_chain })).toMatchObject({
       problem: `the device answered Error: ${'x'.repeat(200)}`,
@@ -102,7 +102,7 @@ describe('the verdict on a renewal', () => {
     });
   });
 
-  it('is to try again after a pause where the command was never answered', () => {
+  it('is to retry after a pause when the command was never answered', () => {
     expect(judge({ status: 'Expired', reason: 'no answer after its last offer' })).toEqual({
       kind: 'failed',
       problem: 'the command is Expired: no answer after its last offer',

@@ -55,7 +55,7 @@ describe('BodyBudget', () => {
     expect(refusals).toEqual(['one']);
   });
 
-  it('refuses the part that exceeds the whole, whose sender it may be', () => {
+  it('refuses the part that exceeds the whole, whichever sender it is of', () => {
     for (const share of [one, one, one, other, other]) begin(share).add();
     const late = begin(third);
     late.add();
@@ -74,7 +74,7 @@ describe('BodyBudget', () => {
     expect(budget.bytes).toBe(0);
   });
 
-  it('counts a part of one byte as what it costs', () => {
+  it('counts a part of one byte with its overhead', () => {
     const body = begin(one);
     for (let part = 0; part < 140; part += 1) body.add(1);
     expect(body.refused.length).toBeGreaterThan(0);

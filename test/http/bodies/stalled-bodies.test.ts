@@ -64,7 +64,7 @@ describe('a body that stops arriving', () => {
     expect(logged[0]?.msg).toMatch(/block it at the firewall/);
   });
 
-  it('is waited for while it flows', async () => {
+  it('is not refused while it flows', async () => {
     const socket = await open(server);
     const answer = untilClosed(socket);
     socket.write(`POST /scep HTTP/1.1\r\nConnection: close\r\n${HEAD}`);
@@ -75,7 +75,7 @@ describe('a body that stops arriving', () => {
     expect(await answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*whole/);
   });
 
-  it('has not flowed when it comes byte by byte', async () => {
+  it('counts as stalled when it arrives byte by byte', async () => {
     const socket = await open(server);
     const answer = untilClosed(socket);
     socket.write(`POST /scep HTTP/1.1\r\n${HEAD}`);

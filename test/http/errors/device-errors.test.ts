@@ -75,7 +75,7 @@ describe('errors on the device surfaces', () => {
     expect(lines.map(({ level }) => level)).toEqual([40, 20, 50, 50]);
   });
 
-  it('a device is to wait longer than the clients of the admin API', async () => {
+  it('a device waits longer before it retries than the clients of the admin API', async () => {
     const headers = { 'Retry-After': '1' };
     const response = await request(
       appThatFails(new AppError('unavailable', 503, 'away', { headers })),

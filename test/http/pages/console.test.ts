@@ -109,7 +109,7 @@ describe('a page of the console', () => {
     expect(Number(reply.headers['content-length'])).toBeGreaterThan(INDEX.length);
   });
 
-  it('is not what other methods and programs get', async () => {
+  it('is not sent for other methods and to other programs', async () => {
     expect((await get('/devices', HTML, 'POST')).status).toBe(404);
     expect((await get('/devices', { Accept: '*/*' })).status).toBe(404);
     expect((await get('/devices', {})).status).toBe(404);
@@ -143,13 +143,13 @@ describe('a page of the console', () => {
     '/index.html',
     '/favicon.ico',
     '/assets/main-Bx3k.js.br',
-  ])('is not what %s is answered with', async (path) => {
+  ])('is not sent for %s', async (path) => {
     const reply = await get(path, { ...HTML, Authorization: `Bearer ${ADMIN_TOKEN}` });
     expect([400, 404, 405]).toContain(reply.status);
     expect(reply.bytes.toString()).not.toContain('<title>Muster</title>');
   });
 
-  it('leaves what the server answers itself as it was', async () => {
+  it('does not replace the answers of the server', async () => {
     expect((await get('/healthz')).bytes.toString()).not.toContain('csp-nonce');
     expect((await get('/metrics')).status).not.toBe(404);
     expect((await get('/ocsp/nothing')).headers['content-type']).toContain('ocsp');

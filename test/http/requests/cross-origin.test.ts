@@ -56,21 +56,24 @@ describe('pages of other origins', () => {
     expect([refused.status, corsHeaders(refused)]).toEqual([401, []]);
   });
 
-  it.each([CONSOLE, OTHER])('may ask before they authenticate when of %s', async (origin) => {
-    const response = await preflight(open, origin);
-    expect(response.status).toBe(204);
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      'access-control-allow-origin': origin,
-      'access-control-allow-credentials': 'true',
-      'access-control-allow-methods': 'GET,HEAD,POST,PATCH,DELETE',
-      'access-control-allow-headers':
-        'Accept,Authorization,Content-Type,Idempotency-Key,If-Match,If-None-Match,X-Request-Id',
-      'access-control-max-age': '600',
-      vary: 'Origin',
-    });
-  });
+  it.each([CONSOLE, OTHER])(
+    'may send a preflight before they authenticate when of %s',
+    async (origin) => {
+      const response = await preflight(open, origin);
+      expect(response.status).toBe(204);
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        'access-control-allow-origin': origin,
+        'access-control-allow-credentials': 'true',
+        'access-control-allow-methods': 'GET,HEAD,POST,PATCH,DELETE',
+        'access-control-allow-headers':
+          'Accept,Authorization,Content-Type,Idempotency-Key,If-Match,If-None-Match,X-Request-Id',
+        'access-control-max-age': '600',
+        vary: 'Origin',
+      });
+    },
+  );
 
-  it('may read answers and errors alike, and the headers that mean something', async () => {
+  it('may read answers and errors alike, and the exposed headers', async () => {
     const answers = [
       await ask(open, CONSOLE),
       await ask(open, CONSOLE, {}, '/api/v1/tags/999999'),

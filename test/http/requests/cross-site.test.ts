@@ -46,7 +46,7 @@ const REFUSED = [
     "open it from this server's own pages, or use a program with a Bearer token",
 ];
 
-describe('with the password that a browser keeps, a page of another site', () => {
+describe('a request by a page of another site, with the password that the browser has stored,', () => {
   it.each([
     ['a link to the certificate for the portal', 'GET', '/dep/certificate/download'],
     ['a form to the upload of a token', 'POST', '/dep/stoken/upload'],
@@ -55,7 +55,7 @@ describe('with the password that a browser keeps, a page of another site', () =>
     ['a link that queues the inventory', 'GET', '/api/v1/devices/inventory/ID'],
     ['a form that queues it', 'POST', '/api/v1/devices/inventory/ID'],
     ['a deletion', 'DELETE', '/api/v1/devices/ID'],
-  ])('does nothing by %s', async (_, method, pattern) => {
+  ])('changes nothing by %s', async (_, method, pattern) => {
     const before = [await countOf('commands'), await countOf('certificates')];
     const path = pattern.replace('ID', String(deviceId));
     for (const site of ['cross-site', 'same-site', 'other']) {
@@ -81,12 +81,12 @@ describe('with the password that a browser keeps, a page of another site', () =>
     expect((await createTag(headers)).status).toBe(403);
   });
 
-  it('is answered just 401 if the password is wrong', async () => {
+  it('is answered 401 if the password is wrong', async () => {
     const Authorization = `Basic ${Buffer.from('admin:wrong').toString('base64')}`;
     expect((await createTag({ Authorization, 'Sec-Fetch-Site': 'cross-site' })).status).toBe(401);
   });
 
-  it('may lead to what is only read, and to what a GET never does', async () => {
+  it('may link to pages that are only read, and to a GET that changes nothing', async () => {
     const site = { 'Sec-Fetch-Site': 'cross-site', Origin: EVIL };
     expect((await ask('GET', '/api/v1/tags', site)).status).toBe(200);
     expect((await ask('HEAD', '/api/v1/tags', site)).status).toBe(200);
@@ -95,7 +95,7 @@ describe('with the password that a browser keeps, a page of another site', () =>
   });
 });
 
-describe('requests are still allowed from', () => {
+describe('requests are allowed from', () => {
   it.each([
     ['programs, with Basic', () => ({})],
     ['programs with Bearer, whatever they say', () => ({ Authorization: BEARER, Origin: EVIL })],

@@ -31,7 +31,7 @@ describe('a surface', () => {
   });
 });
 
-describe('the server, when it is observed', () => {
+describe('the observer of the server', () => {
   const { logger } = capturingLogger();
   const seen: Parameters<RequestObserver>[] = [];
   let server: Server | undefined;

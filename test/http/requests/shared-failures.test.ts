@@ -33,7 +33,7 @@ it('counts the failures of all processes under one name', () => {
   expect(other?.second.count('10.0.0.1')).toBeUndefined();
 });
 
-it('takes back what did not fail in all processes', () => {
+it('removes the attempts that did not fail in all processes', () => {
   const [one, other] = processes(2).map(
     (sharing) => new FailureLimit(named('sign-in', { sharing, limit: 1 })),
   );

@@ -48,7 +48,7 @@ describe('the HTTP server', () => {
     lines.length = 0;
   });
 
-  it('ends a connection on which a body goes on after its answer', async () => {
+  it('ends a connection whose body continues after its answer', async () => {
     const server = await start();
     const head = 'POST /endless HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
     const socket = await open(server);

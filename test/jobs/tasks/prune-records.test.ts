@@ -130,7 +130,7 @@ describe('the pruning of records', () => {
     expect(await knex('idempotency_keys').pluck('key')).toEqual(['taken']);
   });
 
-  it('removes thousands of them in one run', async () => {
+  it('removes thousands of idempotency keys in one run', async () => {
     await knex('idempotency_keys').delete();
     await knex.raw(`insert into idempotency_keys (actor, key, request_digest, created_at)
       select 'a', n::text, '', now() - interval '2 days' from generate_series(1, 2100) n`);

@@ -69,7 +69,7 @@ describe('the audit trail', () => {
     expect(await actions()).toEqual(['29 days ago', '20 days ago', '0 days ago']);
   });
 
-  it('is closed again after a removal in the same transaction', async () => {
+  it('rejects deletes again after a removal in the same transaction', async () => {
     await written(500, 400, 40);
     const both = knex.transaction(async (trx) => {
       const call = "select remove_old_audit_events(now() - interval '450 days', 10) as removed";
@@ -118,7 +118,7 @@ describe('the removal of old audit events', () => {
     expect(await actions()).toEqual(['1 days ago', 'audit_events.remove']);
   });
 
-  it('announces a shorter time anew', async () => {
+  it('announces a shortened AUDIT_RETENTION again', async () => {
     await written(100);
     await announcedAgo(1000, 400);
     await remove(90);
@@ -126,7 +126,7 @@ describe('the removal of old audit events', () => {
     expect(lines.map(({ count }) => count)).toEqual([1]);
   });
 
-  it('goes on in slices until all are removed, by one event', async () => {
+  it('removes all of them in slices, with one event', async () => {
     await knex.raw(
       `insert into audit_events (actor, role, action, target_type, at)
        select 'ada', 'admin', 'old', 'tags', now() - interval '500 days' from generate_series(1, 2500)`,
@@ -138,7 +138,7 @@ describe('the removal of old audit events', () => {
     ]);
   });
 
-  it('finds what is old by an index', async () => {
+  it('finds old events by an index', async () => {
     await knex.raw(
       `insert into audit_events (actor, role, action, target_type, at)
        select 'ada', 'admin', 'young', 'tags', now() - n * interval '1 second'

@@ -48,7 +48,7 @@ async function finished(name: string, days: number, columns: object = {}): Promi
 }
 
 describe('the removal of old commands', () => {
-  it('removes those that ended longer ago than COMMAND_RETENTION, and no others', async () => {
+  it('removes the commands that ended longer ago than COMMAND_RETENTION, and no others', async () => {
     await finished('old', 91);
     await finished('failed', 200, { status: 'Error' });
     await finished('cancelled', 120, {
@@ -99,7 +99,7 @@ describe('the removal of old commands', () => {
     expect(await left()).toEqual(['young']);
   });
 
-  it('announces a shorter time anew, and not a longer one', async () => {
+  it('announces a shortened COMMAND_RETENTION again, and not a longer one', async () => {
     await finished('of 40 days', 40);
     await announcedAgo(1000, 90);
     await remove(30);
@@ -110,7 +110,7 @@ describe('the removal of old commands', () => {
     expect(await left()).toEqual([]);
   });
 
-  it('keeps what a secret, an item, a setup or a renewal refers to', async () => {
+  it('keeps commands that a secret, an item, a setup or a renewal refers to', async () => {
     const [secret, item, renewal] = await Promise.all(
       ['of a secret', 'of an item', 'of a renewal'].map((name) => finished(name, 100)),
     );
@@ -146,7 +146,7 @@ describe('the removal of old commands', () => {
     expect((await left()).sort()).toEqual(['of a renewal', 'of a secret', 'of an item']);
   });
 
-  it('goes on past a slice in which all are kept', async () => {
+  it('continues after a slice in which all commands are kept', async () => {
     await knex.raw(
       `insert into commands (uuid, device_id, request_type, payload, status, queued_at)
        select gen_random_uuid(), ?, case when n <= 1200 then 'waiting' else 'old' end, '',

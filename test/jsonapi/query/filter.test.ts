@@ -186,7 +186,7 @@ describe('parseFilter refuses in the short form with 400 naming the parameter', 
     );
   });
 
-  it('names a relationship by its name, not by its column', () => {
+  it('a relationship, and names it by its name, not by its column', () => {
     expect(() => parse('x', 'filter[author]')).toThrow('"author" is compared with a whole number');
   });
 });
@@ -211,7 +211,7 @@ describe('parseFilter reads', () => {
     expect(parse({ not: rule })).toEqual([{ kind: 'not', node: expected }]);
   });
 
-  it('operators without the underscore', () => {
+  it('names of operators with and without the underscore', () => {
     const isIn = { kind: 'in', column: title, values: ['a', 'b'] };
     const isNull = { kind: 'null', column: title };
     for (const op of ['in', 'in_']) {
@@ -229,7 +229,7 @@ describe('parseFilter reads', () => {
     ]);
   });
 
-  it('lists of enum values, numbers and ids, and no lists of text', () => {
+  it('a list of enum values, numbers or ids, and a text with commas as one value', () => {
     expect(parse('novel,poem', 'filter[kind]')).toMatchObject([
       { kind: 'in', values: ['novel', 'poem'] },
     ]);
@@ -243,7 +243,7 @@ describe('parseFilter reads', () => {
     expect(() => parse([{ name: 'kind', op: 'eq', val: 'novel,poem' }])).toThrow('one of');
   });
 
-  it('relationships by id', () => {
+  it('a relationship with an id as a rule on that id', () => {
     const column = { name: 'author_id', label: 'author', kind: 'integer', ignoreCase: false };
     const one = { kind: 'compare', column, op: 'eq', value: 1 };
     const two = { kind: 'in', column, values: [1, 2] };

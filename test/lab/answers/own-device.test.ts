@@ -30,12 +30,15 @@ describe.each(['iOS', 'macOS'] as const)('a person’s own device, %s', (platfor
   it.each([
     ['Authenticate', () => authenticateMessage(device, 'topic')],
     ['TokenUpdate', () => tokenUpdateMessage(device, 'topic')],
-  ])('goes by its EnrollmentID in %s and sends nothing that identifies it', (_name, write) => {
-    const message = write();
-    expect(parsePlistDict(message).EnrollmentID).toBe(ENROLLMENT_ID);
-    for (const text of identifiersOf(device)) expect(message.toString()).not.toContain(text);
-    expect(parsePlistDict(message)).not.toHaveProperty('UnlockToken');
-  });
+  ])(
+    'identifies itself by its EnrollmentID in %s and sends nothing else that identifies it',
+    (_name, write) => {
+      const message = write();
+      expect(parsePlistDict(message).EnrollmentID).toBe(ENROLLMENT_ID);
+      for (const text of identifiersOf(device)) expect(message.toString()).not.toContain(text);
+      expect(parsePlistDict(message)).not.toHaveProperty('UnlockToken');
+    },
+  );
 
   it('signs nothing that identifies it', () => {
     const attributes = ['UDID', 'SERIAL', 'IMEI', 'MEID', 'PRODUCT'];
@@ -64,7 +67,7 @@ describe.each(['iOS', 'macOS'] as const)('a person’s own device, %s', (platfor
   });
 
   it.each(['EraseDevice', 'ClearPasscode', 'RestartDevice', 'EnableLostMode'])(
-    'does not executeCommand %s',
+    'does not execute %s',
     (RequestType) => {
       expect(executeCommand(device, { RequestType }).status).toBe('Error');
       expect(device.isErased).toBe(false);

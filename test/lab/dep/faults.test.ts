@@ -32,8 +32,8 @@ function add(serials: number): string[] {
   return lab.standIn.portal.addDevices(name, { count: serials, family: 'Mac' });
 }
 
-describe('what goes wrong on demand', () => {
-  it('is an answer that says when to come again, so many times', async () => {
+describe('a fault on request', () => {
+  it('is an answer with Retry-After, the requested number of times', async () => {
     const fault = { path: '/account', status: 429, retry_after: 7, times: 2, after: 1 };
     expect((await lab.portal('POST', '/faults', fault)).status).toBe(201);
     const answers = [];
@@ -47,7 +47,7 @@ describe('what goes wrong on demand', () => {
     expect(answers[1]?.text).toBe('TOO_MANY_REQUESTS');
   });
 
-  it('is the result for some serial numbers, which leaves them as they are', async () => {
+  it('is the result for some serial numbers, which are not changed', async () => {
     const [one = '', other = ''] = add(2);
     const profile_uuid = await define();
     lab.standIn.addFault({ path: '/profile/devices', serial_numbers: [one], result: 'FAILED' });
@@ -60,7 +60,7 @@ describe('what goes wrong on demand', () => {
     expect(shown.devices[one].profile_status).toBe('empty');
   });
 
-  it('is an answer that gets lost, after the request was obeyed or before', async () => {
+  it('is an answer that is lost, after the request was carried out or before', async () => {
     const [serial = ''] = add(1);
     lab.standIn.addFault({ path: '/devices/disown', drop: true, times: 1 });
     lab.standIn.addFault({ path: '/devices/disown', drop: true, obeyed: true, times: 1 });
@@ -75,7 +75,7 @@ describe('what goes wrong on demand', () => {
     });
   });
 
-  it('comes late, with the body of the rule', async () => {
+  it('is a delayed answer with the body of the rule', async () => {
     lab.standIn.addFault({ path: '/account', delay_ms: 20, times: 1 });
     lab.standIn.addFault({ status: 403, body: 'ACCESS_DENIED' });
     const from = performance.now();
@@ -86,7 +86,7 @@ describe('what goes wrong on demand', () => {
     expect((await lab.call('GET', '/account')).status).toBe(200);
   });
 
-  it('is seen, and counted', async () => {
+  it('is listed and counted', async () => {
     const seen: string[] = [];
     lab.standIn.intercept(({ method, url }) => {
       seen.push(`${method} ${url.pathname}`);

@@ -203,7 +203,7 @@ describe('devices', () => {
     });
   });
 
-  it('come, move from server to server, and go', async () => {
+  it('are added, moved from server to server, and removed', async () => {
     const serials = ['F2LAB0000001', 'F2LAB0000002'];
     const added = { serial_numbers: serials, family: 'AppleTV', count: 1 };
     const { status, body } = await json('POST', '/devices?server=one', added);
@@ -222,7 +222,7 @@ describe('devices', () => {
     expect((await json('GET', '/devices?server=one')).body.total).toBe(11);
   });
 
-  it('receive their profile at activation, and have it from then on', async () => {
+  it('receive their profile at activation, and keep it from then on', async () => {
     const token = lab.standIn.portal.issueToken({ server: 'activating' });
     await lab.openSession(token);
     const [serial] = lab.standIn.portal.addDevices('activating', { count: 1, family: 'Mac' });

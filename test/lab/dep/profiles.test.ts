@@ -73,7 +73,7 @@ describe('a profile', () => {
     expect(await refusal('GET', '/profile?profile_uuid=X')).toBe('404 PROFILE_NOT_FOUND');
   });
 
-  it('is assigned and taken away, device by device', async () => {
+  it('is assigned and unassigned, device by device', async () => {
     const [one = '', other = ''] = add(2);
     const profile_uuid = await define();
     const devices = [one, other, 'NOBODY'];
@@ -95,7 +95,7 @@ describe('a profile', () => {
     expect([without.profile_status, without.profile_uuid]).toEqual(['removed', undefined]);
   });
 
-  it('is not assigned when it is unknown, to nobody, or to too many', async () => {
+  it('is not assigned when it is unknown, to no device, or to too many', async () => {
     const profile_uuid = await define();
     const assign = (body: object) => refusal('PUT', '/profile/devices', body);
     expect(await assign({ devices: ['X'] })).toBe('400 PROFILE_UUID_REQUIRED');
@@ -124,7 +124,7 @@ describe('a device', () => {
     expect(await refusal('POST', '/device/activationlock', {})).toBe('400 DEVICE_ID_REQUIRED');
   });
 
-  it('is disowned, and gone', async () => {
+  it('is disowned, and removed from the account', async () => {
     const [device = ''] = add(1);
     const disown = () => lab.ask('POST', '/devices/disown', { devices: [device] });
     expect(await disown()).toEqual({ devices: { [device]: 'SUCCESS' } });

@@ -63,7 +63,7 @@ describe('after a restart', () => {
     ['lost', undefined],
     ['broken', '{"version":1'],
     ['of another lab', '{"version":1,"lab":"00","stateId":"x","areTermsSigned":true,"servers":[]}'],
-  ])('with a file that is %s, tokens are good and nothing else is known', async (_what, text) => {
+  ])('with a file that is %s, tokens are valid and no other state is left', async (_what, text) => {
     const token = lab.standIn.portal.issueToken({ server: 'lost' });
     await lab.openSession(token);
     const { cursor, devices } = await lab.ask('POST', '/server/devices', {});
@@ -84,7 +84,7 @@ describe('after a restart', () => {
     await other.stop();
   });
 
-  it('too many devices are forgotten, and it is said', async () => {
+  it('too many devices are dropped, which is logged', async () => {
     const { store, kept } = memory();
     const { authority } = lab;
     const large = await DepUnderTest.start({ authority, store: kept });

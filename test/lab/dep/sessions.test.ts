@@ -64,7 +64,7 @@ describe('a session is refused', () => {
     expect(await outcome(header())).toBe('401 token_expired');
   });
 
-  it('for a token that the portal has replaced, or taken back', async () => {
+  it('for a token that the portal has replaced or revoked', async () => {
     const old = header();
     token = lab.standIn.portal.issueToken();
     expect(await outcome(old)).toBe('401 token_rejected');
@@ -73,7 +73,7 @@ describe('a session is refused', () => {
     expect(await outcome(header())).toBe('401 token_rejected');
   });
 
-  it('for a nonce that was used, and for a clock that is off', async () => {
+  it('for a nonce that was used, and for a wrong clock', async () => {
     const used = header();
     expect(await outcome(used)).toMatch(/^200 /);
     expect(await outcome(used)).toBe('401 nonce_used');
@@ -109,7 +109,7 @@ describe('a call is refused', () => {
     expect(JSON.parse(await call(headers)).server_name).toBe('Muster');
   });
 
-  it('without a session, with one that has expired, and with one that was forgotten', async () => {
+  it('without a session, with an expired one, and with one that was removed', async () => {
     expect(await lab.send({ path: '/account', headers })).toMatchObject({
       status: 403,
       text: 'FORBIDDEN',
@@ -150,7 +150,7 @@ describe('a call is refused', () => {
 });
 
 describe('a session', () => {
-  it('is renewed by a reply now and then, and the former one goes on', async () => {
+  it('is renewed by an answer now and then, and the former one stays valid', async () => {
     const first = await lab.openSession(token);
     const renewals: unknown[] = [];
     for (let i = 0; i < 4; i += 1) {

@@ -34,7 +34,7 @@ async function enrolled(platform: LabPlatform, seed: string) {
   const device = createSimulatedDevice({ platform, random: new Random(seed) });
   const session = await enroll(device, { http, keys, profile: await fetchProfile(http, url) });
   await answerAll(session);
-  await app.settled();
+  await app.waitForReports();
   await answerAll(session);
   const { id } = await app.db.knex('devices').where({ udid: device.identity.udid }).first('id');
   return { session, id: Number(id) };

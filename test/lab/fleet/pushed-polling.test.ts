@@ -71,7 +71,7 @@ afterEach(() => {
   for (const polling of pollings.splice(0)) polling.close();
 });
 
-function createWorld(options: Partial<PushedPollingOptions> = {}, limit = 8) {
+function createFixture(options: Partial<PushedPollingOptions> = {}, limit = 8) {
   const courier = new FakeCourier();
   const state = new FleetState(3);
   const polling = new PushedPolling({
@@ -103,7 +103,7 @@ function createWorld(options: Partial<PushedPollingOptions> = {}, limit = 8) {
 
 describe('a device that polls when pushed', () => {
   it('does not poll for a push with another PushMagic', async () => {
-    const { enroll, push, state } = createWorld();
+    const { enroll, push, state } = createFixture();
     const member = await enroll();
     await push(member, member.device.pushMagic.toLowerCase());
     expect(member.polls).toBe(0);
@@ -112,7 +112,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('does not poll after its enrollment', async () => {
-    const { enroll, state, courier } = createWorld();
+    const { enroll, state, courier } = createFixture();
     const member = await enroll();
     await turn();
     expect(member.polls).toBe(0);
@@ -121,7 +121,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('polls for a push with the PushMagic of its user', async () => {
-    const { polling, courier, state, finish } = createWorld();
+    const { polling, courier, state, finish } = createFixture();
     const member = new Member(state, 0, 'macOS');
     await polling.prepare(member, profile);
     await polling.afterEnrollment(member);
@@ -140,7 +140,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('polls once for each push', async () => {
-    const { enroll, push, finish, state } = createWorld();
+    const { enroll, push, finish, state } = createFixture();
     const member = await enroll();
     for (const count of [1, 2, 3]) {
       await push(member);
@@ -152,7 +152,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('polls once more for all pushes that came during a poll', async () => {
-    const { enroll, push, finish } = createWorld();
+    const { enroll, push, finish } = createFixture();
     const member = await enroll();
     for (let count = 0; count < 4; count += 1) await push(member);
     expect(member.polls).toBe(1);
@@ -163,7 +163,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('polls after its enrollment for a push that came during it', async () => {
-    const { polling, push, state } = createWorld();
+    const { polling, push, state } = createFixture();
     const member = new Member(state, 0);
     member.isEnrolled = false;
     await polling.prepare(member, profile);
@@ -176,7 +176,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('waits for its turn while others poll', async () => {
-    const { enroll, push, finish } = createWorld({}, 1);
+    const { enroll, push, finish } = createFixture({}, 1);
     const [first, second] = [await enroll(0), await enroll(1)];
     await push(first);
     await push(second);
@@ -189,7 +189,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('polls again after NotNow, until it has answered', async () => {
-    const { enroll, push, finish } = createWorld({ notNowMs: 20 });
+    const { enroll, push, finish } = createFixture({ notNowMs: 20 });
     const member = await enroll();
     member.hasPostponed = true;
     await push(member);
@@ -208,7 +208,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('stops using its token when it is erased, released or unenrolled', async () => {
-    const { enroll, push, finish, courier } = createWorld();
+    const { enroll, push, finish, courier } = createFixture();
     const [gone, lost] = [await enroll(0), await enroll(1)];
     gone.afterPoll = () => {
       gone.isGone = true;
@@ -225,7 +225,7 @@ describe('a device that polls when pushed', () => {
   });
 
   it('enrolls only once it is connected to the push service', async () => {
-    const { polling, state, courier } = createWorld({ giveUpMs: 20 });
+    const { polling, state, courier } = createFixture({ giveUpMs: 20 });
     courier.connected = new Promise(() => undefined);
     await expect(polling.prepare(new Member(state, 0), profile)).rejects.toThrow(
       'the push service of the lab does not answer',
@@ -235,7 +235,7 @@ describe('a device that polls when pushed', () => {
 
 describe('a fleet that polls when pushed', () => {
   it('stops waiting for a device that is never pushed', async () => {
-    const { enroll, push, finish, polling, state } = createWorld({ giveUpMs: 50 });
+    const { enroll, push, finish, polling, state } = createFixture({ giveUpMs: 50 });
     const [pushed] = [await enroll(0), await enroll(1)];
     await push(pushed);
     await finish(pushed);
@@ -244,7 +244,7 @@ describe('a fleet that polls when pushed', () => {
   });
 
   it('stops waiting for a device that always answers NotNow', async () => {
-    const { enroll, push, finish, polling, state } = createWorld({
+    const { enroll, push, finish, polling, state } = createFixture({
       giveUpMs: 50,
       notNowMs: 60_000,
     });
@@ -257,22 +257,22 @@ describe('a fleet that polls when pushed', () => {
   });
 
   it('is idle when every device was pushed and has answered, after two quiet seconds', async () => {
-    const { enroll, push, finish, polling, state } = createWorld();
+    const { enroll, push, finish, polling, state } = createFixture();
     const member = await enroll();
-    let isSettled = false;
-    const settled = polling.waitUntilIdle().then(() => {
-      isSettled = true;
+    let isIdle = false;
+    const idle = polling.waitUntilIdle().then(() => {
+      isIdle = true;
     });
     await push(member);
     await turn();
-    expect(isSettled).toBe(false);
+    expect(isIdle).toBe(false);
     await finish(member);
-    await settled;
+    await idle;
     expect(state.quietMs()).toBeGreaterThanOrEqual(2_000);
   });
 
   it('closes the connection of its devices at the end', () => {
-    const { polling, courier } = createWorld();
+    const { polling, courier } = createFixture();
     polling.close();
     expect(courier.isClosed).toBe(true);
   });

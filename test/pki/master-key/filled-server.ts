@@ -121,7 +121,7 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
       FDE_PersonalRecoveryKeyDeviceKey: say('recovery device key'),
     },
   });
-  await app.settled();
+  await app.waitForReports();
   await queue('EraseDevice', { PIN });
   await device.idle();
   const batch = { request_type: 'EraseDevice', parameters: { PIN } };

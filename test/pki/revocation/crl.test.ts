@@ -1,7 +1,7 @@
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { duringOutage } from '../../helpers/outage.js';
 import { isCrlIssuedBy, type ParsedCrl, parseCrl } from '../../helpers/parse-crl.js';
-import { rotateAuthority, send, storedIdentity } from './revocation-world.js';
+import { rotateAuthority, send, storedIdentity } from './revocation-fixture.js';
 
 const DAY = 86_400_000;
 
@@ -33,7 +33,7 @@ function countLists(): { made: number } {
 }
 
 describe('GET /crl/<key id>.crl', () => {
-  it('knows no other CAs and no other files', async () => {
+  it('answers 404 for other CAs and other files', async () => {
     const { keyId } = app.container.authorities.current;
     for (const path of [
       '00.crl',

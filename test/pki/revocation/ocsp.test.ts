@@ -13,7 +13,7 @@ import {
   type StoredIdentity,
   send,
   storedIdentity,
-} from './revocation-world.js';
+} from './revocation-fixture.js';
 
 const HOUR = 3_600_000;
 const MALFORMED = '30030a0101';

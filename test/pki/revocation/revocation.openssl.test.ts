@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { type OpenSsl, openSsl } from '../../crypto/openssl.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
-import { type StoredIdentity, send, storedIdentity } from './revocation-world.js';
+import { type StoredIdentity, send, storedIdentity } from './revocation-fixture.js';
 
 // Asynchronous, unlike in other tests: the server that OpenSSL asks runs in this process.
 const run = promisify(execFile);

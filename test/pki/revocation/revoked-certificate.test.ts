@@ -2,11 +2,11 @@ import { insertCertificate } from '../../../src/db/pki/certificate-repository.js
 import { readProfileFile } from '../../../src/lab/enrollment/enrollment-profile.js';
 import { certificateRecord } from '../../../src/pki/certificates/certificate-record.js';
 import { ecIdentity } from '../../crypto/identities.js';
-import { askForIdentity } from '../../enroll/renewal-world.js';
+import { askForIdentity } from '../../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { createTestDevice } from '../../helpers/device.js';
 import { expectPlainRefusal } from '../../mdm/conversation.js';
-import { rotateAuthority, send, storedIdentity } from './revocation-world.js';
+import { rotateAuthority, send, storedIdentity } from './revocation-fixture.js';
 
 let app: TestApp;
 

@@ -8,15 +8,15 @@ import {
   fetchCommand,
   profileIn,
   runRenewals,
-} from '../../enroll/renewal-world.js';
+} from '../../enroll/renewal-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../../helpers/device.js';
 import { parseCrl } from '../../helpers/parse-crl.js';
 import { ALL_MESSAGES, expectPlainRefusal } from '../../mdm/conversation.js';
 import { recordsOf } from '../../mdm/records.js';
 import { dumpRows } from '../../mdm/rows.js';
-import { eventually } from '../../push/push-world.js';
-import { send } from './revocation-world.js';
+import { eventually } from '../../push/push-fixture.js';
+import { send } from './revocation-fixture.js';
 
 let app: TestApp;
 
@@ -136,20 +136,20 @@ describe('a device whose certificate is revoked while it is being renewed', () =
     ['the one that it uses', 'old', 'renewed'],
     ['the one that it was to use', 'renewed', 'old'],
   ] as const)('loses both, when %s is revoked', async (_which, first, second) => {
-    const world = await renewing();
-    const { device } = world;
-    const { revokedAt, meta, id } = await revoke(world[first], 'keyCompromise');
-    const further_certificates = [await idOf(world[second])];
+    const fixture = await renewing();
+    const { device } = fixture;
+    const { revokedAt, meta, id } = await revoke(fixture[first], 'keyCompromise');
+    const further_certificates = [await idOf(fixture[second])];
     expect(meta).toEqual({ count: 1, device, further_certificates });
     const details = { reason: 'keyCompromise', force: false, device, further_certificates };
     expect((await audited(id)).details).toEqual(details);
-    for (const each of [world.old, world.renewed]) {
+    for (const each of [fixture.old, fixture.renewed]) {
       expect(await pinOf(each)).toMatchObject({ state: 'revoked', device_id: device });
       expect(await statusBy(each)).toEqual({ isListed: true, ocsp: { revokedAt, reason: 1 } });
     }
     const before = await dumpRows(app.db);
     for (const [, say] of ALL_MESSAGES) {
-      for (const each of [world.old, world.renewed]) expectPlainRefusal(await say(each));
+      for (const each of [fixture.old, fixture.renewed]) expectPlainRefusal(await say(each));
     }
     expect(await dumpRows(app.db)).toEqual(before);
   });

@@ -115,7 +115,7 @@ describe("checking commands against Apple's schema", () => {
     expect(faultsOf(requestType, json)).toEqual(expected);
   });
 
-  it('names the kinds of settings when an element is of none', () => {
+  it('lists the kinds of settings when an element matches none', () => {
     const [only, ...rest] = faultsOf('Settings', { Settings: [{ Item: 'Colour' }] });
     expect(rest).toEqual([]);
     expect(only).toMatch(/^\/Settings\/0\/Item: Item must be one of Wallpaper, DataRoaming, /);

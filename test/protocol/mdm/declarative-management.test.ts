@@ -37,7 +37,7 @@ describe('an Endpoint', () => {
     'declaration/else/x',
     '/tokens',
     '__proto__',
-  ])('%j is none of Apple’s', (endpoint) => {
+  ])('%j is not one of Apple’s', (endpoint) => {
     expect(parseEndpoint(endpoint)).toBeUndefined();
   });
 

@@ -133,7 +133,7 @@ describe('hostile property lists', () => {
     expect(performance.now() - started).toBeLessThan(500);
   });
 
-  it('obeys its limits', () => {
+  it('enforces its limits', () => {
     const bytes = document('<array><true/><true/><true/></array>');
     expect(parsePlist(bytes, { maxNodes: 4 })).toEqual([true, true, true]);
     expect(failure(bytes, { maxNodes: 3 }).message).toContain('too many values');

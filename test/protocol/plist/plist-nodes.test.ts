@@ -59,7 +59,7 @@ describe('property lists read without loss', () => {
     expect(() => parsePlistNodes(bytes)).toThrow('Not a valid property list');
   });
 
-  it('obey the limits', () => {
+  it('enforce the limits', () => {
     const deep = document('<array>'.repeat(3) + '</array>'.repeat(3));
     expect(() => parsePlistNodes(deep, { maxDepth: 2 })).toThrow('nested too deep');
     expect(() => parsePlistNodes(deep, { maxNodes: 2 })).toThrow('too many values');

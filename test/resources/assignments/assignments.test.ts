@@ -1,4 +1,4 @@
-import { addProfile, addTag } from '../../assignments/assignment-world.js';
+import { addProfile, addTag } from '../../assignments/assignment-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 let app: TestApp;
@@ -24,7 +24,7 @@ function document(relationships: object, attributes: object = {}) {
 const to = (type: string, id: number) => ({ data: { type, id } });
 
 describe('creating an assignment', () => {
-  it('needs an item, and exactly one target or all_devices', async () => {
+  it('requires an item, and exactly one target or all_devices', async () => {
     const { status, body } = await api.post('/assignments', document({}));
     expect(status).toBe(422);
     expect(body.errors).toMatchObject([
@@ -48,7 +48,7 @@ describe('creating an assignment', () => {
     ]);
   });
 
-  it('refuses a target of another type, naming those that it takes', async () => {
+  it('refuses a target of another type, naming the allowed ones', async () => {
     const relationships = { item: to('profiles', profileId), target: to('applications', 1) };
     const { status, body } = await api.post('/assignments', document(relationships));
     expect(status).toBe(409);
@@ -61,7 +61,7 @@ describe('creating an assignment', () => {
     ]);
   });
 
-  it('never changes its mode: a document that says so is refused, and what was read is taken', async () => {
+  it('cannot change its mode: a document with another is refused, and the current one is accepted', async () => {
     const relationships = { item: to('profiles', profileId), target: to('tags', tag) };
     const { body } = await api.post('/assignments', document(relationships));
     const { id } = body.data;
@@ -83,14 +83,14 @@ describe('creating an assignment', () => {
     expect((await api.delete(`/assignments/${id}`)).status).toBe(204);
   });
 
-  it('refuses an unknown target where it was named', async () => {
+  it('refuses an unknown target with its pointer', async () => {
     const relationships = { item: to('profiles', profileId), target: to('tags', 987_654) };
     const { status, body } = await api.post('/assignments', document(relationships));
     expect(status).toBe(404);
     expect(body.errors).toMatchObject([{ source: { pointer: '/data/relationships/target/data' } }]);
   });
 
-  it('shows item and target, and refuses the same again', async () => {
+  it('shows item and target, and refuses a duplicate', async () => {
     const relationships = { item: to('profiles', profileId), target: to('tags', tag) };
     const { status, body } = await api.post('/assignments', document(relationships));
     expect(status).toBe(201);
@@ -134,7 +134,7 @@ describe('creating an assignment', () => {
     expect((await api.delete(`/assignments/${id}`)).status).toBe(204);
   });
 
-  it('to everyone has no target', async () => {
+  it('for all devices has no target', async () => {
     const everyone = document({ item: to('profiles', profileId) }, { all_devices: true });
     const { status, body } = await api.post('/assignments', everyone);
     expect([status, body.data.relationships.target.data]).toEqual([201, null]);

@@ -1,10 +1,10 @@
 import { createToken } from '../../../src/auth/api-tokens.js';
-import { addProfile, addTag } from '../../assignments/assignment-world.js';
+import { addProfile, addTag } from '../../assignments/assignment-fixture.js';
 import {
   rolloutDocument,
   startRollout,
   uploadVersion,
-} from '../../assignments/rollouts/rollout-world.js';
+} from '../../assignments/rollouts/rollout-fixture.js';
 import { adminApi, startApp, type TestApp } from '../../helpers/app.js';
 
 const CONTEXT = {
@@ -103,7 +103,7 @@ describe('a rollout is refused', () => {
     }
   });
 
-  it('of a version that is missing, or in force', async () => {
+  it('with a version that is missing, or is the current one', async () => {
     const missing = await api.post('/rollouts', rolloutDocument(profileId, { version: 3 }));
     expect([missing.status, missing.body.errors[0].detail]).toEqual([
       422,
@@ -198,7 +198,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  it('gets other limits by PATCH, and nothing else', async () => {
+  it('changes its limits by PATCH, and nothing else', async () => {
     const id = await startRollout(api, profileId);
     const patch = (attributes: object) =>
       api.patch(`/rollouts/${id}`, { data: { type: 'rollouts', id, attributes } });
@@ -225,7 +225,7 @@ describe('a rollout', () => {
     expect((await api.get(path)).status).toBe(404);
   });
 
-  it('refuses steps that its state does not have, naming the next one', async () => {
+  it('refuses actions that its state does not allow, naming the next one', async () => {
     const id = await startRollout(api, profileId);
     const step = async (verb: string) => {
       const { status, body } = await api.post(`/rollouts/${id}/${verb}`);

@@ -216,7 +216,7 @@ describe('creating certificate signing requests', () => {
     expect(requestOf(other).keyUsage).toBeUndefined();
   });
 
-  it('stores alternative names as they were sent', async () => {
+  it('stores alternative names in their order', async () => {
     const made = await client.create(PATH, {
       x509_cn: 'mdm.example.com',
       key_type: 'EC',
@@ -297,7 +297,7 @@ describe('creating certificate signing requests', () => {
     expect(faults(wrong)).toEqual([422, ['key_mismatch', pointer]]);
   });
 
-  it('hands its key to the certificate that comes back', async () => {
+  it('links its key to the certificate that is issued for it', async () => {
     const made = await client.create(PATH, {
       subject: 'CN=push',
       key_type: 'EC',
@@ -316,7 +316,7 @@ describe('creating certificate signing requests', () => {
     );
   });
 
-  it('changes its purpose, and goes without its key', async () => {
+  it('can be changed to another purpose, and is deleted without its key', async () => {
     const made = await client.create(PATH, {
       subject: 'CN=gone',
       key_type: 'EC',
@@ -332,7 +332,7 @@ describe('creating certificate signing requests', () => {
       .expect(200);
   });
 
-  it('is for admins, and for all to read', async () => {
+  it('requires the role admin, while all roles read', async () => {
     const attributes = { subject: 'CN=x', purpose: 'mdm.webcrt' };
     const response = await client.post(PATH, attributes).set('X-Role', 'operator');
     expect(faults(response)).toEqual([403, ['forbidden', undefined]]);
@@ -350,7 +350,7 @@ describe('private keys', () => {
     return { id: certificate.relationships.rsa_private_key?.data?.id ?? 0, certificate };
   }
 
-  it('are shown by what is known of them, never themselves', async () => {
+  it('are described by their attributes, and never shown', async () => {
     const { id, certificate } = await storedKey();
     const response = await client.get(`/rsa_private_keys/${id}?include=certificates`);
     expect(response.body.data.attributes).toEqual({
@@ -365,7 +365,7 @@ describe('private keys', () => {
     expect(response.text).not.toMatch(/PRIVATE KEY|sealed/);
   });
 
-  it('can be renamed, but not made', async () => {
+  it('can be renamed, but not created', async () => {
     const { id } = await storedKey();
     const renamed = await client.patch(`/rsa_private_keys/${id}`, {
       attributes: { name: 'push 2026', key_size: 1 },
@@ -380,7 +380,7 @@ describe('private keys', () => {
     expect(refusal.status).toBe(403);
   });
 
-  it('stay while something uses them', async () => {
+  it('cannot be deleted while something uses them', async () => {
     const { id, certificate } = await storedKey();
     const kept = await client.delete(`/rsa_private_keys/${id}`);
     expect(faults(kept)).toEqual([409, ['in_use', undefined]]);

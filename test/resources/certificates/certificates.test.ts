@@ -64,7 +64,7 @@ describe('creating certificates', () => {
     expect(await refused({ purpose: 'mdm.encrypt', pem_certificate })).toEqual([422, fault]);
   });
 
-  it('takes one whose two algorithms differ by a NULL parameter, as it is', async () => {
+  it('accepts one whose two algorithms differ by a NULL parameter, unchanged', async () => {
     const identity = identityOf(await nextKeys());
     const absent = derSequence(derOid(Oid.sha256WithRsa));
     const der = withOuterAlgorithm(identity.certificate.der, absent);
@@ -146,7 +146,7 @@ describe('creating certificates', () => {
     }
   });
 
-  it('names all that speaks against one', async () => {
+  it('reports every fault of a certificate', async () => {
     const pem_certificate = text('cert/device.apple-iphone-device-ca.sha1.pem');
     expect(await refused({ pem_certificate }, '/push_certificates')).toEqual([
       422,
@@ -197,7 +197,7 @@ describe('creating certificates', () => {
     ]);
   });
 
-  it('refuses one that is there already, whatever its form', async () => {
+  it('refuses one that exists already, whatever its form', async () => {
     const { certificate } = await makeIdentity();
     const pem_certificate = certificatePem(certificate);
     await client.create('/certificates', { purpose: 'mdm.encrypt', pem_certificate });
@@ -237,7 +237,7 @@ describe('creating certificates', () => {
     );
   });
 
-  it('refuses an Apple account that can be none', async () => {
+  it('refuses an invalid Apple account', async () => {
     const identity = await makePushIdentity();
     const attributes = { pem_certificate: certificatePem(identity.certificate) };
     for (const apple_account of ['  ', 'ada', '@', '+12']) {
@@ -280,7 +280,7 @@ describe('creating certificates', () => {
     expect(faults(tooLong)).toEqual([422, fault]);
   });
 
-  it('is for admins', async () => {
+  it('requires the role admin', async () => {
     const { certificate } = await makeIdentity();
     const attributes = { purpose: 'mdm.encrypt', pem_certificate: certificatePem(certificate) };
     for (const role of ['viewer', 'operator']) {
@@ -329,7 +329,7 @@ describe('creating certificates', () => {
     expect((await rowOf(id)).der.equals(certificate.der)).toBe(true);
   });
 
-  it('takes the purpose from its collection, and no other', async () => {
+  it('sets the purpose of its collection, and no other', async () => {
     const pem_certificate = text('cert/push.mock.pem');
     const wrong = { pem_certificate, purpose: 'mdm.webcrt' };
     expect(await refused(wrong, '/push_certificates')).toEqual([
@@ -360,7 +360,7 @@ describe('creating certificates', () => {
     }
   });
 
-  it('finds the certificate meant in a chain in any order, and keeps the rest', async () => {
+  it('finds the leaf certificate in a chain in any order, and stores the rest', async () => {
     const root = await makeAuthority({ pathLength: 2 });
     const middle = await makeAuthority({ issuedBy: root });
     const leaf = await makeIdentity({ issuedBy: middle });
@@ -381,7 +381,7 @@ describe('creating certificates', () => {
     }
   });
 
-  it('takes a published PKCS #12 and stores its key once, sealed', async () => {
+  it('accepts a published PKCS #12 and stores its key once, sealed', async () => {
     const pkcs12 = fixture('cert/push.test-pair.p12').toString('base64');
     const input = { purpose: 'mdm.encrypt', pkcs12, password: 'secret' };
     const { id, attributes, relationships } = await client.create('/certificates', input);
@@ -398,7 +398,7 @@ describe('creating certificates', () => {
     expect(again.relationships.rsa_private_key?.data).toEqual(relationships.rsa_private_key?.data);
   });
 
-  it('takes a key out of the field for the certificate, and shows it nowhere', async () => {
+  it('moves a key out of the field for the certificate, and shows it nowhere', async () => {
     const identity = await makeIdentity();
     const pem = certificatePem(identity.certificate);
     const response = await client.post('/ssl_certificates', {
@@ -470,7 +470,7 @@ describe('a certificate that was created without its key', () => {
     expect((await rowOf(id)).rsa_private_key_id).toBeNull();
   });
 
-  it('is there already for one who brings no key either', async () => {
+  it('is refused as a duplicate when the request has no key either', async () => {
     const { identity } = await bare();
     const pem_certificate = certificatePem(identity.certificate);
     const exists = [409, ['already_exists', CERTIFICATE]];
@@ -516,7 +516,7 @@ describe('a certificate that was created without its key', () => {
     expect((await rowOf(id)).chain_der).toEqual(root.certificate.der);
   });
 
-  it('gets it once, however many bring it at the same instant', async () => {
+  it('gets the key once, from however many requests at the same instant', async () => {
     const { identity, id } = await bare();
     const replies = await Promise.all(
       Array.from({ length: 5 }, () => client.post('/ssl_certificates', withKey(identity))),
@@ -527,7 +527,7 @@ describe('a certificate that was created without its key', () => {
     expect(good?.body.data[0].id).toBe(id);
   });
 
-  it('gives the first answer again to the same Idempotency-Key', async () => {
+  it('repeats the first answer for the same Idempotency-Key', async () => {
     const { identity, id } = await bare();
     const send = () =>
       client.post('/ssl_certificates', withKey(identity)).set('Idempotency-Key', `key-of-${id}`);
@@ -544,7 +544,7 @@ describe('changing certificates', () => {
     return client.create('/certificates', { purpose, pem_certificate });
   }
 
-  it('takes another purpose that fits', async () => {
+  it('accepts another purpose that fits', async () => {
     const { id } = await make(await makePushIdentity(), 'mdm.encrypt');
     const change = (purpose: string) =>
       client.patch(`/certificates/${id}`, { attributes: { purpose } });
@@ -569,7 +569,7 @@ describe('changing certificates', () => {
     expect(body.data[0].attributes).toEqual(attributes);
   });
 
-  describe('gives it a private key', () => {
+  describe('adds a private key', () => {
     async function bare() {
       const identity = await makeIdentity();
       const { id } = await make(identity, 'mdm.encrypt');
@@ -621,7 +621,7 @@ describe('changing certificates', () => {
       ]);
     });
 
-    it('also where the links that were read come back, unless they are of another key', async () => {
+    it('also when the links that were read are sent back, unless they are of another key', async () => {
       const { identity, give } = await bare();
       const key = { pem_private_key: keyPem(identity) };
       const linked = (data: unknown) => ({ relationships: { rsa_private_key: { data } } });
@@ -641,7 +641,7 @@ describe('changing certificates', () => {
     });
   });
 
-  it('links the key that belongs to it, and lets go of it', async () => {
+  it('links the key that belongs to it, and unlinks it', async () => {
     const identity = await makeIdentity();
     const { id, relationships } = await client.create('/ssl_certificates', {
       pem_certificate: certificatePem(identity.certificate),
@@ -677,7 +677,7 @@ describe('certificates in use', () => {
     expect(await rowOf(id)).toBeDefined();
   }
 
-  it('identify devices', async () => {
+  it('cannot be deleted while they identify devices', async () => {
     const { certificate } = await makeIdentity();
     const pem_certificate = certificatePem(certificate);
     const { id } = await client.create('/certificates', { purpose: 'mdm.device', pem_certificate });
@@ -693,7 +693,7 @@ describe('certificates in use', () => {
     await client.delete(`/certificates/${id}`).expect(204);
   });
 
-  it('bring enrolled devices their pushes, until there is another', async () => {
+  it('cannot be deleted while enrolled devices are pushed with them, until there is another', async () => {
     const topic = 'com.apple.mgmt.External.in-use';
     const [old, renewed] = [await makePushIdentity(topic), await makePushIdentity(topic)];
     const create = (identity: typeof old) =>
@@ -716,7 +716,7 @@ describe('certificates in use', () => {
     await client.delete(`/certificates/${newer}`).expect(204);
   });
 
-  it('are CAs that issue identities, or did', async () => {
+  it('cannot be deleted as CAs that issue identities, or did', async () => {
     await api.knex('certificates').where({ purpose: 'mdm.cacert' }).delete();
     const [signing, later] = [await makeAuthority(), await makeAuthority()];
     const create = (authority: typeof signing) =>

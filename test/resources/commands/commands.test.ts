@@ -87,7 +87,7 @@ describe('queueing a command', () => {
     });
   });
 
-  it('ignores what only the server sets', async () => {
+  it('ignores attributes that only the server sets', async () => {
     const response = await post({
       request_type: 'ProfileList',
       status: 'Acknowledged',
@@ -97,7 +97,7 @@ describe('queueing a command', () => {
     expect(response.body.data.attributes).toMatchObject({ status: 'Queued', attempts: 0 });
   });
 
-  it('needs a device, and a request type of Apple with its keys', async () => {
+  it('requires a device, and a request type of Apple with its keys', async () => {
     const lonely = await request(api.app)
       .post('/api/v1/commands')
       .send({ data: { type: 'commands', attributes: { request_type: 'ProfileList' } } });
@@ -155,7 +155,7 @@ describe('queueing a command', () => {
     expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
   });
 
-  it('names the request types that are nearest to one that Apple does not have', async () => {
+  it('suggests the request types that are nearest to an unknown one', async () => {
     const { body } = await post({ request_type: 'DeviceLok' });
     expect(body.errors[0].detail).toMatch(
       /^'DeviceLok' is not a request type of Apple's; the nearest of \d+ known ones: DeviceLock, /,
@@ -168,7 +168,7 @@ describe('queueing a command', () => {
     expect([response.status, response.body.errors[0].code]).toEqual([409, 'device_unenrolled']);
   });
 
-  it('names the path that knows the unlock token where none is given', async () => {
+  it('names the path that adds the unlock token when the request has none', async () => {
     const response = await post({ request_type: 'ClearPasscode' });
     expect(faultOf(response)).toEqual([
       422,
@@ -178,7 +178,7 @@ describe('queueing a command', () => {
     expect(response.body.errors[0].detail).toContain('/devices/{id}/clear_passcode');
   });
 
-  it('is refused once its time is over, beside every other fault', async () => {
+  it('is refused when it has expired, beside every other fault', async () => {
     const past = await post({
       request_type: 'DeviceInformation',
       parameters: { Queries: 'all' },
@@ -198,7 +198,7 @@ describe('queueing a command', () => {
     expect(future.status).toBe(201);
   });
 
-  it('is refused where it would expire before it may be sent', async () => {
+  it('is refused when it would expire before it may be sent', async () => {
     const [early, late] = [
       new Date(Date.now() + 60_000).toISOString(),
       new Date(Date.now() + 120_000).toISOString(),
@@ -213,7 +213,7 @@ describe('queueing a command', () => {
     expect((await post({ request_type: 'ProfileList', ...times })).status).toBe(201);
   });
 
-  it('takes an id of null for none', async () => {
+  it('accepts an id of null', async () => {
     const data = { type: 'commands', id: null, attributes: { request_type: 'ProfileList' } };
     const response = await request(api.app)
       .post(`/api/v1/devices/${deviceId}/commands`)
@@ -221,7 +221,7 @@ describe('queueing a command', () => {
     expect(response.status).toBe(201);
   });
 
-  it('leaves erasing and secrets to admins', async () => {
+  it('requires the role admin for erasing and for secrets', async () => {
     const erase = await post({ request_type: 'EraseDevice' }, 'operator');
     expect([erase.status, erase.body.errors[0].code]).toEqual([403, 'forbidden']);
     const lock = await post(
@@ -278,7 +278,7 @@ describe('a list of commands', () => {
 });
 
 describe('changing a command', () => {
-  it('moves its times and its priority while it is not final', async () => {
+  it('updates its times and its priority while it is not final', async () => {
     const id = await queue();
     const response = await patch(id, { priority: 9, expires_at: '2030-01-01T00:00:00+00:00' });
     expect(response.status).toBe(200);
@@ -290,7 +290,7 @@ describe('changing a command', () => {
     expect(cleared.body.data.attributes.expires_at).toBeNull();
   });
 
-  it('never so that it would expire before it may be sent', async () => {
+  it('is refused if it would expire before it may be sent', async () => {
     const id = await queue();
     const [early, middle, late] = [
       '2090-01-01T00:00:00+00:00',
@@ -309,7 +309,7 @@ describe('changing a command', () => {
     expect((await patch(id, { after: early, expires_at: middle })).status).toBe(200);
   });
 
-  it('that could never be sent from the start, in all but its times', async () => {
+  it('is allowed for one that could never be sent, except its times', async () => {
     const id = await queue();
     const [after, expires_at] = [new Date('2092-01-01'), new Date('2091-01-01')];
     await api.knex('commands').where({ id }).update({ after, expires_at });
@@ -317,7 +317,7 @@ describe('changing a command', () => {
     expect((await patch(id, { status: 'Cancelled', after: null })).status).toBe(200);
   });
 
-  it('cancels it, after which nothing else of it changes', async () => {
+  it('cancels it, after which no other attribute changes', async () => {
     const id = await queue();
     const response = await patch(id, { status: 'Cancelled' });
     expect(response.body.data.attributes.status).toBe('Cancelled');
@@ -326,7 +326,7 @@ describe('changing a command', () => {
   });
 
   it.each(['Sent', 'Acknowledged', 'Error', 'Expired', 'Cancelled'])(
-    'takes back a command that is %s as it was read, and changes nothing',
+    'accepts a command that is %s as it was read, and changes nothing',
     async (status) => {
       const { body } = await post({
         request_type: 'ProfileList',
@@ -374,7 +374,7 @@ describe('changing a command', () => {
     expect(await api.knex('commands').where({ id }).first()).toMatchObject({ device_id: deviceId });
   });
 
-  it('takes no other status', async () => {
+  it('accepts no other status', async () => {
     const id = await queue();
     for (const status of ['Acknowledged', 'Sent', 'nonsense', null]) {
       const response = await patch(id, { status });
@@ -461,7 +461,7 @@ describe('devices/{id}/relationships/commands', () => {
     expect(await api.knex('commands').where({ id }).first()).toMatchObject({ device_id: deviceId });
   });
 
-  it('never moves one that was cancelled, and has nothing against its own', async () => {
+  it('never moves one that was cancelled, and changes none of the device itself', async () => {
     const id = await queue();
     await patch(id, { status: 'Cancelled' });
     expect(faultOf(await send('post', otherId, [id]))).toEqual([409, 'command_final', '/data']);
@@ -491,7 +491,7 @@ describe('devices/{id}/relationships/commands', () => {
     expect(await api.knex('commands').where({ device_id: otherId })).toEqual([]);
   });
 
-  it('checks the device that it goes to', async () => {
+  it('checks that the target device accepts the command', async () => {
     const { body } = await post({ request_type: 'DeviceLocation' });
     const { id } = body.data;
     await api.knex('devices').where({ id: otherId }).update({ platform: 'macOS' });
@@ -507,7 +507,7 @@ describe('devices/{id}/relationships/commands', () => {
     expect((await send('post', otherId, [id])).status).toBe(200);
   });
 
-  it('does not let an operator move what he could not queue', async () => {
+  it('does not let an operator move what the operator could not queue', async () => {
     const { body } = await post({ request_type: 'EraseDevice' });
     const response = await send('post', otherId, [body.data.id]).set('X-Role', 'operator');
     expect(response.status).toBe(403);
@@ -523,7 +523,7 @@ describe('devices/{id}/relationships/commands', () => {
     expect([sent.status, sent.body.errors[0].code]).toEqual([409, 'command_already_sent']);
   });
 
-  it('leaves one whose time ran out as it ended', async () => {
+  it('does not cancel one that has expired', async () => {
     const id = await queue();
     await mark(id, 'Expired');
     for (const verb of ['delete', 'patch'] as const) {

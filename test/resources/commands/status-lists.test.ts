@@ -45,7 +45,7 @@ function ended(): Promise<{ command_id: number; status: string }[]> {
 }
 
 describe('commands by status', () => {
-  it('are found whatever way they ended, and are forgotten when they are deleted', async () => {
+  it('are found however they ended, and are not listed once they are deleted', async () => {
     const commands = [];
     for (const status of STATUSES) commands.push({ status, ...(await queue()) });
     for (const { id, status } of commands) await knex('commands').where({ id }).update({ status });

@@ -46,7 +46,7 @@ function pointersOf({ body }: request.Response): (string | undefined)[] {
 }
 
 describe('a DEP account made from a token', () => {
-  it('takes the JSON as the portal gave it', async () => {
+  it('accepts the JSON of the portal', async () => {
     const before = Date.now() - 1000;
     const response = await send('post', '/accounts', TOKEN);
     expect(response.status).toBe(201);
@@ -67,7 +67,7 @@ describe('a DEP account made from a token', () => {
     expect(row.sealed_auth_session_token).toBeNull();
   });
 
-  it('names every member that is missing or wrong', async () => {
+  it('reports every member that is missing or wrong', async () => {
     const wrong = { consumer_key: 'K', access_secret: 7, access_token_expiry: 'soon' };
     const response = await send('post', '/accounts', wrong);
     expect(response.status).toBe(422);
@@ -80,7 +80,7 @@ describe('a DEP account made from a token', () => {
     expect(await app.db.knex('dep_accounts')).toEqual([]);
   });
 
-  it('ignores what Apple may add to tokens, but takes nothing else from there', async () => {
+  it('ignores unknown members of a token, and reads no attributes from there', async () => {
     const more = { ...TOKEN, server_name: 'x', version: 2 };
     const response = await send('post', '/accounts', more);
     expect([response.status, response.body.data.attributes.server_name]).toEqual([201, null]);
@@ -98,7 +98,7 @@ describe('a DEP account made from a token', () => {
     ]);
   });
 
-  it('leaves a body that is no token to the usual checks', async () => {
+  it('validates a body that is no token as usual', async () => {
     for (const body of [{}, { nonsense: 1 }, [], { meta: {} }]) {
       const response = await send('post', '/accounts', body);
       expect([response.status, pointersOf(response)]).toEqual([422, [expect.any(String)]]);
@@ -108,10 +108,10 @@ describe('a DEP account made from a token', () => {
   });
 });
 
-describe("the token of a DEP account, where it is the lab's and the lab is off", () => {
+describe("the token of a lab's DEP account while the lab is off", () => {
   const OF_LAB = { ...TOKEN, consumer_key: 'CK_lab_1' };
 
-  it('is refused in whichever form it comes, and nothing is stored', async () => {
+  it('is refused in each form, and nothing is stored', async () => {
     const id = (await send('post', '/accounts', TOKEN)).body.data.id;
     const key = attributesOf({ consumer_key: 'CK_lab_1' });
     for (const reply of [
@@ -126,7 +126,7 @@ describe("the token of a DEP account, where it is the lab's and the lab is off",
     expect(await app.db.knex('dep_accounts').pluck('consumer_key')).toEqual([TOKEN.consumer_key]);
   });
 
-  it('does not keep an account that has it from other changes', async () => {
+  it('does not prevent other changes of the account that has it', async () => {
     const row = { consumer_key: 'CK_lab_1' };
     const [{ id }] = await app.db.knex('dep_accounts').insert(row, 'id');
     const body = attributesOf({ consumer_key: 'CK_lab_1', org_name: 'Acme' });
@@ -231,7 +231,7 @@ describe('a DEP account made from attributes', () => {
     expect(text).not.toContain('of-the-test');
   });
 
-  it('seals a new secret for itself alone and forgets one that is cleared', async () => {
+  it('seals a new secret alone and deletes one that is cleared', async () => {
     const id = await create();
     const before = await rowOf(id);
     const change = { access_secret: 'new', auth_session_token: null };
@@ -283,7 +283,7 @@ describe('a DEP account made from attributes', () => {
     expect([response.status, pointersOf(response)]).toEqual([422, [`/data/attributes/${name}`]]);
   });
 
-  it('is found by its server_uuid in whichever case, as Apple writes it', async () => {
+  it('is found by its server_uuid in any case, as Apple writes it', async () => {
     const server_uuid = '1F97349736CF4614A94F624E705841AD';
     const id = await create({ server_uuid });
     const { body } = await send(
@@ -318,7 +318,7 @@ describe('a DEP account made from attributes', () => {
     expect((await send('delete', `/accounts/${id}`)).status).toBe(204);
   });
 
-  it('names a default profile and forgets it when that goes away', async () => {
+  it('has a default profile, which is cleared when that is deleted', async () => {
     const id = await create();
     const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
     const made = (await send('post', `/accounts/${id}/dep_profiles`, profile)).body.data.id;
@@ -334,7 +334,7 @@ describe('a DEP account made from attributes', () => {
     expect(body.data.relationships.default_dep_profile.data).toBeNull();
   });
 
-  it('takes no default profile of another account, or without one, and says which', async () => {
+  it('refuses a default profile of another account, or without one, and names it', async () => {
     const id = await create();
     const other = await create({ consumer_key: 'CK_other' });
     const profile = { data: { type: 'dep_profiles', attributes: { profile_name: 'P' } } };
@@ -375,7 +375,7 @@ describe('a DEP account made from attributes', () => {
     expect(await jobs()).toEqual(['dep.reconcile']);
   });
 
-  it('has Apple asked of a new token, and each one in its history', async () => {
+  it('queues a call to Apple for a new token, and records each in its history', async () => {
     await clearJobs();
     const id = await create({ cursor: null });
     expect(await jobs()).toEqual(['dep.confirm']);
@@ -413,7 +413,7 @@ describe('a DEP account made from attributes', () => {
     expect((await send('delete', `/tokens/${tokenId}`)).status).toBe(405);
   });
 
-  it('begins from the start where the cursor is taken away', async () => {
+  it('syncs from the start when the cursor is cleared', async () => {
     const id = await create();
     // From elsewhere: what it leads to is not taken for all devices.
     await send('patch', `/accounts/${id}`, attributesOf({ cursor: 'D' }));
@@ -422,7 +422,7 @@ describe('a DEP account made from attributes', () => {
     expect(await rowOf(id)).toMatchObject({ cursor: null, sync_phase: 'fetch' });
   });
 
-  it('takes its devices out of the program when it goes, but for those of another account', async () => {
+  it('clears is_dep of its devices when it is deleted, except those of another account', async () => {
     const { knex } = app.db;
     const [id, other] = [await create(), await create({ consumer_key: 'CK_other' })];
     const device = (serial_number: string, state: string) => ({

@@ -66,7 +66,7 @@ const rowsOf = async (deviceId: number) => {
 };
 
 describe('a profile without an account', () => {
-  it('is given to no device, by whichever way', async () => {
+  it('is assigned to no device, by whichever way', async () => {
     const bare = await insertProfile(null);
     const id = await device('C02AAAAAAAA1', account);
     const attributes = { serial_number: 'C02AAAAAAAA9' };
@@ -95,7 +95,7 @@ describe('a profile without an account', () => {
 });
 
 describe('a device that Apple lists in another account alone', () => {
-  it('is not given the profile, and the answer names both', async () => {
+  it('is not assigned the profile, and the answer names both', async () => {
     const [mine, theirs] = [
       await device('C02AAAAAAAA1', account),
       await device('C02AAAAAAAA2', other),
@@ -113,7 +113,7 @@ describe('a device that Apple lists in another account alone', () => {
     expect(await api.knex('devices').whereNotNull('dep_profile_id')).toEqual([]);
   });
 
-  it('is given it once Apple lists it in both, or no longer in the other', async () => {
+  it('is assigned it once Apple lists it in both, or no longer in the other', async () => {
     const id = await device('C02AAAAAAAA2', other);
     await api.knex('dep_devices').update({ removed_at: new Date() });
     expect((await relate('post', [id])).status).toBe(200);
@@ -123,11 +123,11 @@ describe('a device that Apple lists in another account alone', () => {
   });
 });
 
-describe('a device that Apple has taken from the account', () => {
+describe('a device that Apple has removed from the account', () => {
   it.each([
     ['removed', { removed_at: new Date() }],
     ['disowned', { disown_result: 'SUCCESS', disowned_at: new Date(), told_at: new Date(0) }],
-  ])('is not given the profile, and nothing is due: %s', async (_name, row) => {
+  ])('is not assigned the profile, and nothing is due: %s', async (_name, row) => {
     const [gone, there] = [
       await device('C02AAAAAAAA1', account),
       await device('C02AAAAAAAA2', account),
@@ -150,7 +150,7 @@ describe('a device that Apple has taken from the account', () => {
 });
 
 describe('a profile that Apple refuses', () => {
-  it('is given with a warning, which stands at the devices until they get another', async () => {
+  it('is assigned with a warning, which is shown at the devices until they get another', async () => {
     const refusal = { status: 'failed', status_text: 'FLAGS_INVALID', profile_name: 'Kiosk' };
     const failed = await insertProfile(account);
     await api.knex('dep_profiles').where({ id: failed }).update(refusal);
@@ -188,8 +188,8 @@ describe('a profile that Apple refuses', () => {
   });
 });
 
-describe('what is given or taken', () => {
-  it('is due at Apple, with one job for the whole of it', async () => {
+describe('a profile that is assigned or unassigned', () => {
+  it('is due at Apple, with one job for all devices', async () => {
     const ids = [await device('C02AAAAAAAA1', account), await device('C02AAAAAAAA2')];
     const [listed = 0, unlisted = 0] = ids;
     expect((await relate('post', ids)).body.data).toEqual(identifiers(ids));
@@ -213,7 +213,7 @@ describe('what is given or taken', () => {
     expect(await rowsOf(created.body.data.id)).toEqual([[account, true, true]]);
   });
 
-  it('asks for nothing where nothing changes', async () => {
+  it('queues no job when nothing changes', async () => {
     const id = await device('C02AAAAAAAA1', account);
     await relate('post', [id]);
     await api.knex.raw('delete from graphile_worker._private_jobs');
@@ -224,7 +224,7 @@ describe('what is given or taken', () => {
     expect([await assignJobs(), await rowsOf(id)]).toEqual([[], [[account, false, true]]]);
   });
 
-  it('waits for its serial number where the device has none yet', async () => {
+  it('waits for the serial number when the device has none yet', async () => {
     const id = await insert('devices', { udid: 'no-serial' });
     expect((await relate('post', [id])).status).toBe(200);
     expect(await rowsOf(id)).toEqual([]);

@@ -44,7 +44,7 @@ function pointersOf({ body }: request.Response): (string | undefined)[] {
 const URL = 'https://mdm.example.com/dep/enroll';
 
 describe('a DEP profile', () => {
-  it('needs nothing but its name: the rest has the defaults', async () => {
+  it('requires only its name: the rest has the defaults', async () => {
     const response = await post({ profile_name: 'Defaults' });
     expect(response.status).toBe(201);
     expect(response.body.data.attributes).toEqual({
@@ -80,7 +80,7 @@ describe('a DEP profile', () => {
     expect(response.body.data.relationships.dep_account.data).toBeNull();
   });
 
-  it('leads to this server when its url is null, on create and on update', async () => {
+  it('uses the URL of this server when its url is null, on create and on update', async () => {
     const created = await post({ profile_name: 'P', url: null });
     expect([created.status, created.body.data.attributes.url]).toEqual([201, URL]);
     const { id } = created.body.data;
@@ -132,7 +132,7 @@ describe('a DEP profile', () => {
     expect(new Set(pointersOf(response))).toEqual(new Set([`/data/attributes/${name}${below}`]));
   });
 
-  it('refuses a certificate that is cut off or goes on', async () => {
+  it('refuses a certificate that is truncated or has trailing bytes', async () => {
     const der = Buffer.from(certificate, 'base64');
     const cut = der.subarray(0, -1).toString('base64');
     const more = Buffer.concat([der, Buffer.alloc(1)]).toString('base64');
@@ -211,7 +211,7 @@ describe('the devices of a DEP profile', () => {
     ]);
   });
 
-  it('show their profile, and stay when it goes away', async () => {
+  it('show their profile, and are kept when it is deleted', async () => {
     const [a = 0] = deviceIds;
     await relate('post', [a]);
     const shown = await request(api.app).get(`/api/v1/devices/${a}?include=dep_profile`);
@@ -251,7 +251,7 @@ describe('the devices of a DEP profile', () => {
     }
   });
 
-  it('do not keep an operator from sending back a device as he read it', async () => {
+  it('do not prevent an operator from sending back a device as it was read', async () => {
     const [a = 0] = deviceIds;
     await relate('post', [a]);
     const read = await request(api.app).get(`/api/v1/devices/${a}`);

@@ -29,7 +29,7 @@ describe('the count of devices', () => {
   it.each([
     ['tags', 'device_tags', 'tag_id'],
     ['device_groups', 'device_group_devices', 'device_group_id'],
-  ])('of %s is read where fields name it, and only there', async (type, table, column) => {
+  ])('of %s is read when fields names it, and only then', async (type, table, column) => {
     const created = await app.db
       .knex(type)
       .insert([{ name: 'two' }, { name: 'none' }])
@@ -59,7 +59,7 @@ describe('the count of devices', () => {
     }
   });
 
-  it('is neither filtered nor sorted by, nor written', async () => {
+  it('cannot be filtered, sorted by, or written', async () => {
     expect((await api.get('/tags?sort=devices_count')).status).toBe(400);
     expect((await api.get('/tags?filter[devices_count]=1')).status).toBe(400);
     const attributes = { name: 'written', devices_count: 9 };

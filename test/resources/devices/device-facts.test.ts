@@ -73,7 +73,7 @@ describe('the facts of an enrolled device', () => {
     expect(await api.knex('devices').where({ id }).first()).toMatchObject({ asset_tag: null });
   });
 
-  it('are named together', async () => {
+  it('are listed together when refused', async () => {
     const id = await createId({ serial_number: 'TOGETHER1', is_enrolled: true });
     const response = await patch(id, { model: 'x', serial_number: 'y', asset_tag: 'z' });
     const names = ['model', 'serial_number'];
@@ -100,7 +100,7 @@ describe('the facts of an enrolled device', () => {
     expect({ ...after, ...same }).toEqual({ ...before, ...same });
   });
 
-  it('are free to write while the device is not enrolled', async () => {
+  it('are writable while the device is not enrolled', async () => {
     const id = await createId({ serial_number: 'FREE000001' });
     const response = await patch(id, { serial_number: 'FREE000002', os_version: '17.0' });
     expect(response.status).toBe(200);

@@ -21,7 +21,7 @@ const device = (id: number) => ({ type: 'devices', id });
 const membersOf = (id: number) => api.knex('device_group_devices').where({ device_group_id: id });
 
 describe('device groups', () => {
-  it('have a name of their own, and maybe a description', async () => {
+  it('have a unique name, and optionally a description', async () => {
     const id = await createGroup('Lab');
     const again = await post('/device_groups', {
       type: 'device_groups',
@@ -50,7 +50,7 @@ describe('device groups', () => {
     });
   });
 
-  it('take devices in, exchange them and let them go', async () => {
+  it('add, replace and remove devices', async () => {
     const id = await createGroup('Members');
     const rows = await api
       .knex('devices')
@@ -74,7 +74,7 @@ describe('device groups', () => {
     expect(left.body.data).toEqual([]);
   });
 
-  it('take in a device that is created below them', async () => {
+  it('contain a device that is created below them', async () => {
     const id = await createGroup('Parent');
     const created = await post(`/device_groups/${id}/devices`, {
       type: 'devices',
@@ -89,7 +89,7 @@ describe('device groups', () => {
     expect([missing.status, missing.body.errors[0].code]).toEqual([404, 'not_found']);
   });
 
-  it('go away without their devices', async () => {
+  it('are deleted without their devices', async () => {
     const id = await createGroup('Gone');
     const attributes = { udid: 'OF-GONE' };
     const created = await post(`/device_groups/${id}/devices`, { type: 'devices', attributes });

@@ -80,7 +80,7 @@ describe('the users of a device', () => {
     expect(JSON.stringify([body, item.body])).not.toContain('sealed');
   });
 
-  it.each(['post', 'patch', 'delete'] as const)('answer no %s', async (method) => {
+  it.each(['post', 'patch', 'delete'] as const)('are read-only: no %s', async (method) => {
     const paths = method === 'post' ? ['/device_users', `/devices/${deviceId}/users`] : [];
     for (const path of paths.length > 0 ? paths : [`/device_users/${anna}`]) {
       const reply = await request(api.app)
@@ -147,10 +147,10 @@ describe('a command for a user', () => {
     ['iOS', 'InstalledApplicationList', false],
     ['iOS', 'UserConfigured', true],
     [null, 'SecurityInfo', true],
-  ])('on %s asks for %s: %s', async (platform, type, isTaken) => {
+  ])('on %s asks for %s: %s', async (platform, type, isAccepted) => {
     await api.knex('devices').where({ id: deviceId }).update({ platform });
     const reply = await post(anna, type);
-    if (isTaken) expect(reply.status).toBe(201);
+    if (isAccepted) expect(reply.status).toBe(201);
     else {
       expect(faultOf(reply)).toEqual([
         ...[422, 'unsupported_on_platform', '/data/attributes/request_type'],

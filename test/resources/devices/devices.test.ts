@@ -54,7 +54,7 @@ describe('renaming a device', () => {
     { platform: 'macOS', device_name: 'old', hostname: null },
     { platform: 'iOS', device_name: null, hostname: null, is_supervised: false },
     { platform: 'iOS', device_name: 'old', hostname: 'reported', is_supervised: false },
-  ])('asks nothing of one that has the names already: %j', async (row) => {
+  ])('sends nothing to one that has the names already: %j', async (row) => {
     const id = await insert({ ...row, is_enrolled: true });
     const path = `/api/v1/devices/${id}`;
     const read = await request(api.app).get(path);
@@ -66,7 +66,7 @@ describe('renaming a device', () => {
     expect(await api.knex('commands').where({ device_id: id })).toEqual([]);
   });
 
-  it('asks only for the name that is new', async () => {
+  it('sends only the name that is new', async () => {
     const id = await insert({ device_name: 'old', platform: 'macOS', is_enrolled: true });
     await patch(id, { device_name: 'old', hostname: 'new.local' });
     const [{ id: commandId }] = await api.knex('commands').where({ device_id: id });
@@ -76,7 +76,7 @@ describe('renaming a device', () => {
     });
   });
 
-  it('is refused where the platform cannot, and changes nothing else', async () => {
+  it('is refused when the platform cannot be renamed, and changes nothing else', async () => {
     const id = await insert({ platform: 'iOS', is_enrolled: true, is_supervised: true });
     const response = await patch(id, { hostname: 'new.local', asset_tag: 'A-1' });
     expect([response.status, response.body.errors[0]]).toEqual([
@@ -91,7 +91,7 @@ describe('renaming a device', () => {
 });
 
 describe('creating a device', () => {
-  it('takes every attribute that is no secret, protocol state too', async () => {
+  it('accepts every attribute that is no secret, including protocol state', async () => {
     const attributes = {
       udid: 'A1B2',
       is_enrolled: true,
@@ -108,7 +108,7 @@ describe('creating a device', () => {
     expect(JSON.stringify(response.body)).not.toContain('sealed');
   });
 
-  it('takes every attribute there is but what the server keeps and counts', async () => {
+  it('accepts every attribute except those that the server maintains and counts', async () => {
     const definition = devices as ResourceDefinition;
     const attributes = sampleAttributes(definition, 21);
     expect(new Set([...Object.keys(attributes), 'health', 'pending_commands'])).toEqual(
@@ -328,7 +328,7 @@ describe('deleting a device', () => {
     return rows.map(({ name }: { name: string }) => name);
   }
 
-  it('takes its rows with it and leaves a tombstone for its identity', async () => {
+  it('deletes its rows and leaves a tombstone for its identity', async () => {
     const before = Date.now() - 1000;
     const id = await insert({ udid: 'GONE', is_enrolled: true });
     const other = await insert({ udid: 'STAYS' });
@@ -352,7 +352,7 @@ describe('deleting a device', () => {
     expect(lines).toMatchObject([{ target_id: String(id), outcome: 'success', actor: 'tester' }]);
   });
 
-  it('finds none a second time, and leaves no line then', async () => {
+  it('answers 404 the second time, without an audit line', async () => {
     const id = await insert({ udid: 'ONCE' });
     expect((await request(api.app).delete(`/api/v1/devices/${id}`)).status).toBe(204);
     const again = await request(api.app).delete(`/api/v1/devices/${id}`);
@@ -360,7 +360,7 @@ describe('deleting a device', () => {
     expect(await api.knex('audit_events').where({ target_id: String(id) })).toHaveLength(1);
   });
 
-  it('is for operators, not for viewers', async () => {
+  it('requires the role operator', async () => {
     const id = await insert({ udid: 'KEPT' });
     const refused = await request(api.app).delete(`/api/v1/devices/${id}`).set('X-Role', 'viewer');
     expect(refused.status).toBe(403);

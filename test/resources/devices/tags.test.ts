@@ -83,7 +83,7 @@ describe('tags', () => {
     expect(given).toEqual(pointers.map((pointer) => ({ pointer })));
   });
 
-  it('go away without their devices', async () => {
+  it('are deleted without their devices', async () => {
     const { body } = await post({ name: 'gone' });
     const [device] = await api.knex('devices').insert({}).returning('id');
     await api.knex('device_tags').insert({ device_id: device.id, tag_id: body.data.id });
@@ -96,7 +96,7 @@ describe('tags', () => {
 });
 
 describe('the audit trail', () => {
-  it('is for admins to read and for nobody to write', async () => {
+  it('is read by admins only and cannot be written', async () => {
     for (const role of ['viewer', 'operator']) {
       const refused = await request(api.app).get('/api/v1/audit_events').set('X-Role', role);
       expect(refused.status).toBe(403);

@@ -39,7 +39,7 @@ function change(id: number, attributes: Record<string, unknown>) {
 const rowOf = (id: number) => api.knex('enrollment_links').where({ id }).first();
 
 describe('enrollment links', () => {
-  it('are not for viewers, neither to write nor to read', async () => {
+  it('are refused to viewers, for reading and writing', async () => {
     const { body } = await create();
     const { id } = body.data;
     const data = { type: 'enrollment_links', attributes: { name: 'x' } };
@@ -112,7 +112,7 @@ describe('enrollment links', () => {
     expect(changed.body.data.attributes).toEqual({ ...attributes, name: 'Lobby' });
   });
 
-  it('say whether they are good for something', async () => {
+  it('show whether they are valid', async () => {
     const { id } = (await create({ max_uses: 1 })).body.data;
     const statusAfter = async (attributes: Record<string, unknown>) =>
       (await change(id, attributes)).body.data.attributes.status;
@@ -161,13 +161,13 @@ describe('enrollment links', () => {
     expect(left.body.data.relationships.device_group.data).toBeNull();
   });
 
-  it('refuse a tag that is not there', async () => {
+  it('refuse an unknown tag', async () => {
     const { status } = await create({}, { tags: { data: [{ type: 'tags', id: 999_999 }] } });
     expect(status).toBe(404);
     expect(await api.knex('enrollment_link_tags').where({ tag_id: 999_999 })).toEqual([]);
   });
 
-  it('list the devices that came by them, and let nobody change that', async () => {
+  it('list the devices that enrolled by them, read-only', async () => {
     const { id } = (await create()).body.data;
     const device = { udid: 'BY-LINK', enrollment_link_id: id };
     const [{ id: deviceId }] = await api.knex('devices').insert(device).returning('id');
@@ -187,7 +187,7 @@ describe('enrollment links', () => {
     await request(api.app).patch(`/api/v1${own}`).send({ data: null }).expect(405);
   });
 
-  it('go without their devices, which forget them', async () => {
+  it('are deleted without their devices', async () => {
     const { id } = (await create()).body.data;
     const device = { udid: 'KEPT', enrollment_link_id: id };
     const [{ id: deviceId }] = await api.knex('devices').insert(device).returning('id');
@@ -211,7 +211,7 @@ describe('enrollment links', () => {
     expect(JSON.stringify(own)).not.toContain(token);
   });
 
-  it('are repeated for the same Idempotency-Key, and lie in the database closed', async () => {
+  it('are repeated for the same Idempotency-Key, and are stored sealed', async () => {
     const data = { type: 'enrollment_links', attributes: { name: 'Once' } };
     const post = () =>
       send('post', '/enrollment_links', { data }).set('Idempotency-Key', 'link-once');
@@ -223,7 +223,7 @@ describe('enrollment links', () => {
     expect(body.includes('token=')).toBe(false);
   });
 
-  it('are found by what they are called and sorted by their use', async () => {
+  it('are found by their name and sorted by their use', async () => {
     await api.knex('enrollment_links').where({ name: 'Sorted' }).delete();
     for (const uses of [2, 9, 4]) {
       const { id } = (await create({ name: 'Sorted' })).body.data;

@@ -27,7 +27,7 @@ async function tokenFor(role: 'operator' | 'viewer'): Promise<string> {
 }
 
 describe('an enrollment user', () => {
-  it('is stored with a hash of the password, which nobody is shown', async () => {
+  it('is stored with a hash of the password, which is never shown', async () => {
     const { status, body, text } = await create({ ...ALICE, full_name: 'Alice' });
     expect(status).toBe(201);
     expect(body.data.attributes).toEqual({
@@ -47,7 +47,7 @@ describe('an enrollment user', () => {
     }
   });
 
-  it('is stored at the full cost, of which only tests leave some out', async () => {
+  it('is stored with the full cost of scrypt, which only tests reduce', async () => {
     const queue = new CommandQueue(app.box);
     const { passwords } = createResourceServices({ box: app.box, queue, publicUrl: PUBLIC_URL });
     const stored = await passwords.hash(ALICE.password);
@@ -89,14 +89,14 @@ describe('an enrollment user', () => {
     ]);
   });
 
-  it('is there once, whatever the letters', async () => {
+  it('is unique ignoring case', async () => {
     await create(ALICE);
     const { status, body } = await create({ ...ALICE, account: 'Alice@Example.COM' });
     expect([status, body.errors[0].code]).toEqual([409, 'already_exists']);
     expect(await app.db.knex('enrollment_users')).toHaveLength(1);
   });
 
-  it('is made and changed by admins, read by operators, and not by viewers', async () => {
+  it('is created and changed by admins, read by operators, and not by viewers', async () => {
     const { id } = (await create(ALICE)).body.data;
     const [operator, viewer] = [await tokenFor('operator'), await tokenFor('viewer')];
     const made = { ...ALICE, account: 'bob@example.com' };

@@ -29,7 +29,7 @@ function pointersOf({ body }: request.Response): (string | undefined)[] {
 }
 
 describe('an application', () => {
-  it('needs a name and a bundle id; the rest is empty or has its default', async () => {
+  it('requires a name and a bundle id; the rest is empty or has its default', async () => {
     const lonely = await post({});
     expect([lonely.status, pointersOf(lonely)]).toEqual([
       422,
@@ -97,7 +97,7 @@ describe('an application', () => {
     expect(body.data.attributes).toMatchObject(attributes);
   });
 
-  it('may change its kind, but has one', async () => {
+  it('may change its kind, but not clear it', async () => {
     const { body } = await post({ ...CHESS, discriminator: 'appstore_mac' });
     const changed = await patch(body.data.id, { discriminator: 'enterprise_ios' });
     expect([changed.status, changed.body.data.attributes.discriminator]).toEqual([
@@ -151,7 +151,7 @@ describe('an application', () => {
 });
 
 describe('the tags of an application', () => {
-  it('are written from both ends and go with either', async () => {
+  it('are written from both ends and are removed with either', async () => {
     const [tag] = await api.knex('tags').insert({ name: 'games' }).returning('id');
     const identifier = { type: 'tags', id: tag.id };
     const created = await post(CHESS, { tags: { data: [identifier] } });

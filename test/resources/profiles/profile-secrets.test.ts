@@ -89,7 +89,7 @@ describe('secrets of profiles', () => {
     expect(JSON.stringify(body)).not.toContain('Wi-Fi');
   });
 
-  it('count their values; the same value again counts nothing', async () => {
+  it('get a new version with each new value, and none with the same value', async () => {
     const { id } = await add('counted');
     const before = await stored(id);
     const patch = (value: string) =>

@@ -29,7 +29,7 @@ function identifiers(type: string, ...ids: number[]) {
 }
 
 describe('profiles', () => {
-  it('come by upload only', async () => {
+  it('are created by upload only', async () => {
     const { status, headers } = await api.post('/profiles', { data: { type: 'profiles' } });
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
     for (const path of ['/profile_payloads', '/profile_versions']) {
@@ -103,7 +103,7 @@ describe('profiles', () => {
     expect(unknown.status).toBe(404);
   });
 
-  it('are assigned from the other side, too', async () => {
+  it('are assigned from the item, too', async () => {
     const id = await stored();
     const tag = await created('tags');
     const linked = await api.post(
@@ -116,7 +116,7 @@ describe('profiles', () => {
     ]);
   });
 
-  it('never change their payloads or versions but by upload', async () => {
+  it('change their payloads and versions only by upload', async () => {
     const id = await stored();
     for (const name of ['payloads', 'versions']) {
       const { status, headers } = await api.patch(`/profiles/${id}/relationships/${name}`, {
@@ -126,7 +126,7 @@ describe('profiles', () => {
     }
   });
 
-  it('go with all they consist of', async () => {
+  it('are deleted with all their rows', async () => {
     const PayloadIdentifier = 'com.example.deleted';
     const id = await stored({ PayloadIdentifier });
     expect(await stored({ PayloadIdentifier, PayloadDisplayName: 'Two' })).toBe(id);
@@ -146,7 +146,7 @@ describe('profiles', () => {
     expect(body.data.attributes.current_version).toBe(1);
   });
 
-  it('may be deleted while a new version comes', async () => {
+  it('may be deleted while a new version is uploaded', async () => {
     const PayloadIdentifier = 'com.example.race';
     const id = await stored({ PayloadIdentifier });
     const uploads = Array.from({ length: 6 }, (_, index) =>

@@ -8,7 +8,7 @@ export const U1 = '11111111-aaaa-4aaa-8aaa-111111111111';
 export const U2 = '22222222-aaaa-4aaa-8aaa-222222222222';
 export const MINUTE = 60_000;
 
-/** What stands in a row once Apple has taken it; with the uuid. */
+/** The columns of a row once Apple has accepted it; with the uuid. */
 export const DONE = {
   status: 'assigned',
   stage: 'assigned',
@@ -21,7 +21,7 @@ export const DONE = {
 const never = new AbortController().signal;
 
 /** One account with one profile, defined at Apple as U1, and who acts for it. */
-export class AssignmentWorld {
+export class AssignmentFixture {
   apple = new FakeDepService();
   jobs = new FakeJobs();
   log = capturingLogger();
@@ -35,9 +35,9 @@ export class AssignmentWorld {
     readonly rows: DepRows,
   ) {}
 
-  static async create(): Promise<AssignmentWorld> {
+  static async create(): Promise<AssignmentFixture> {
     const database = await createTestDatabase();
-    return new AssignmentWorld(database, new DepRows(database.db));
+    return new AssignmentFixture(database, new DepRows(database.db));
   }
 
   get knex() {

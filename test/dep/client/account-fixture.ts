@@ -50,7 +50,7 @@ export interface AccountValues {
   status?: string;
 }
 
-export interface AccountWorld {
+export interface AccountFixture {
   db: Database;
   service: DepService;
   clock: HandClock;
@@ -66,7 +66,7 @@ export interface AccountWorld {
 
 const LIMITS: Partial<DepLimits> = { connect: 5_000, answer: 5_000 };
 
-export async function startAccountWorld(): Promise<AccountWorld> {
+export async function startAccountFixture(): Promise<AccountFixture> {
   const database = await createTestDatabase();
   const { db } = database;
   const box = new SecretBox(Buffer.alloc(32, 7));

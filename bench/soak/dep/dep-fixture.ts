@@ -7,7 +7,7 @@ import { type ServerProcess, startServerProcess } from '../../load/server-proces
 import { type AppleProcess, startApple } from './apple-process.js';
 
 /** A server with the token of an account of Apple's, which is a stand-in in another process. */
-export interface DepWorld {
+export interface DepFixture {
   apple: AppleProcess;
   server: ServerProcess;
   api: ApiClient;
@@ -16,7 +16,7 @@ export interface DepWorld {
   close(): Promise<void>;
 }
 
-export async function openDepWorld(databaseUrl: string): Promise<DepWorld> {
+export async function openDepFixture(databaseUrl: string): Promise<DepFixture> {
   const dataDir = makeBenchDirectory('muster-soak-dep-');
   const apple = await startApple();
   const ADMIN_TOKEN = randomBytes(24).toString('base64url');

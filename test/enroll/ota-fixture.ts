@@ -88,7 +88,7 @@ export async function askForCertificate(app: TestApp, answer: Answer): Promise<C
   return readCertRep(body, parties);
 }
 
-/** The identity that SCEP gives for the challenge in the profile. */
+/** The identity that SCEP issues for the challenge in the profile. */
 export async function identityFrom(app: TestApp, answer: Answer): Promise<Identity> {
   const reply = await askForCertificate(app, answer);
   const [certificate] = reply.status === 'success' ? reply.certificates : [];

@@ -7,7 +7,7 @@ import { createTestDatabase, type TestDatabase } from '../../helpers/database.js
 import { capturingLogger, type LogLine } from '../../http/log-lines.js';
 import { ENROLLMENT_URL } from './profile-samples.js';
 
-/** The UUID that Apple gives to its first definition, and so on. */
+/** The UUID that Apple assigns to its first definition, and so on. */
 export const uuidOf = (number: number) => `00000000-0000-4000-8000-00000000000${number}`;
 
 function newUuids(): () => Promise<string> {
@@ -19,7 +19,7 @@ function newUuids(): () => Promise<string> {
 }
 
 /** Profiles of one account, and an Apple that says what a test wants. */
-export class DefinitionWorld {
+export class DefinitionFixture {
   accountId = 0;
   anchors: Buffer[] = [];
   /** What Apple has been sent, in that order. */
@@ -35,8 +35,8 @@ export class DefinitionWorld {
     this.#logger = logger;
   }
 
-  static async open(): Promise<DefinitionWorld> {
-    return new DefinitionWorld(await createTestDatabase());
+  static async open(): Promise<DefinitionFixture> {
+    return new DefinitionFixture(await createTestDatabase());
   }
 
   get knex(): Knex {

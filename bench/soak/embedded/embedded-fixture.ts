@@ -18,7 +18,7 @@ const FINAL = ['Acknowledged', 'Error', 'CommandFormatError'];
 const LAST_REPORTS_MS = 120_000;
 
 /** One server with its embedded PostgreSQL in `dataDir`, devices that poll, and admins that queue. */
-export class EmbeddedWorld {
+export class EmbeddedFixture {
   readonly #proxy: DeviceProxy;
   readonly #devices: ChildProcess;
   readonly #api: ApiClient;
@@ -38,7 +38,7 @@ export class EmbeddedWorld {
     this.#api = new ApiClient(server.port, ADMIN_TOKEN);
   }
 
-  static async open(dataDir: string, devices: number): Promise<EmbeddedWorld> {
+  static async open(dataDir: string, devices: number): Promise<EmbeddedFixture> {
     const ports: number[] = [];
     const proxy = new DeviceProxy(ports);
     const url = await proxy.listen();
@@ -52,14 +52,14 @@ export class EmbeddedWorld {
     const pace = ['--poll-interval', '0.2', '--concurrency', '4'];
     const args = ['simulate', '--devices', String(devices), '--forever', '--url', url, ...pace];
     const simulation = spawn(process.execPath, [MUSTER, ...args], { stdio: 'ignore' });
-    const world = new EmbeddedWorld(dataDir, server, proxy, simulation);
-    await until(async () => (await world.#enrolled()).length === devices, {
+    const fixture = new EmbeddedFixture(dataDir, server, proxy, simulation);
+    await until(async () => (await fixture.#enrolled()).length === devices, {
       what: 'every device is enrolled',
       ms: LAST_REPORTS_MS,
       everyMs: 200,
     });
-    world.#lanes = Promise.all(Array.from({ length: LANES }, () => world.#queueCommands()));
-    return world;
+    fixture.#lanes = Promise.all(Array.from({ length: LANES }, () => fixture.#queueCommands()));
+    return fixture;
   }
 
   async #enrolled(): Promise<number[]> {
@@ -85,7 +85,7 @@ export class EmbeddedWorld {
     }
   }
 
-  /** Reports of commands that were answered with 200, since the world was opened. */
+  /** Reports of commands that were answered with 200, since the fixture was opened. */
   get #reported(): number {
     return this.#proxy.exchanges.filter(
       ({ kind, answer }) => FINAL.includes(kind) && answer === 200,

@@ -59,7 +59,7 @@ export async function fetchCommand(device: TestDevice, requestType: string) {
 export async function createDueDevice(app: TestApp, fresh?: TestDevice): Promise<TestDevice> {
   const device = await (fresh ?? (await createTestDevice(app))).enroll();
   await fetchCommand(device, 'none');
-  await app.settled();
+  await app.waitForReports();
   await app.db
     .knex('device_identities')
     .where({ fingerprint: device.certificate.fingerprint })
@@ -72,7 +72,7 @@ export function profileIn({ Payload }: PlistDict): EnrollmentProfile {
   return readProfileFile(Payload);
 }
 
-/** What the CA of the app gives for this profile. */
+/** The certificate that the CA of the app issues for this profile. */
 export async function askForIdentity(
   { url }: TestApp,
   profile: EnrollmentProfile,

@@ -19,20 +19,20 @@ export interface Wanted {
 }
 
 /** A Mac, enrolled and with nothing to fetch, on which Anna and Ben have logged in. */
-export class UserWorld {
+export class UserFixture {
   private constructor(
     private readonly app: TestApp,
     readonly device: TestDevice,
     readonly deviceId: number,
   ) {}
 
-  static async create(app: TestApp, ids?: Fields): Promise<UserWorld> {
+  static async create(app: TestApp, ids?: Fields): Promise<UserFixture> {
     const device = await (await createTestDevice(app, ids)).enroll(MAC);
     const { udid } = device;
     const devices = app.db.knex('devices').where({ udid }).orWhere({ enrollment_id: udid });
     const { id } = await devices.first('id');
     await app.db.knex('commands').where({ device_id: id }).delete();
-    return new UserWorld(app, device, id);
+    return new UserFixture(app, device, id);
   }
 
   /** Returns the id of the user, who is another than all before. */
@@ -63,7 +63,7 @@ export class UserWorld {
   }
 }
 
-/** The CommandUUID that a caller was given; undefined for none. */
+/** The CommandUUID that a caller received; undefined for none. */
 export function uuidIn(reply: Reply): string | undefined {
   expect(reply.status).toBe(200);
   return commandIn(reply)?.uuid;

@@ -28,14 +28,14 @@ export const WRITABLE = NAMED.filter(
 );
 
 /** The API over a database with a few rows of every type. */
-export interface World {
+export interface Fixture {
   api: TestApi;
   deviceId: number;
   get(path: string, query?: Record<string, string>): request.Test;
   listAll(definition: ResourceDefinition): Promise<Resource[]>;
 }
 
-export async function createWorld(): Promise<World> {
+export async function createFixture(): Promise<Fixture> {
   const api = await createTestApi();
   const devices = ALL.find(({ type }) => type === 'devices');
   if (!devices) throw new Error('no devices');
@@ -59,7 +59,7 @@ export async function createWorld(): Promise<World> {
     else await seed(api, definition, deviceId);
   };
   for (const definition of ALL) await seedAfterOwners(definition);
-  const get: World['get'] = (path, query = {}) =>
+  const get: Fixture['get'] = (path, query = {}) =>
     request(api.app).get(`/api/v1${path}`).agent(KEPT_OPEN).query(query).set('Accept', MEDIA_TYPE);
   const listAll = async (definition: ResourceDefinition) => {
     const response = await get(definition.path, { 'page[size]': '1000' });

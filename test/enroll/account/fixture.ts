@@ -9,7 +9,7 @@ import { PUBLIC_URL, startApp, type TestApp, type TestAppOptions } from '../../h
 import { deviceKeys, type Fields, TestDevice } from '../../helpers/device.js';
 import { temporaryDirectory } from '../../helpers/temporary-directory.js';
 import { certificatePem } from '../../mdm/certified-device.js';
-import { askForIdentity } from '../renewal-world.js';
+import { askForIdentity } from '../renewal-fixture.js';
 
 export const ALICE = 'alice@example.com';
 export const PASSWORD = 'correct horse battery';
@@ -17,7 +17,7 @@ export const PASSWORD = 'correct horse battery';
 export const ANONYMOUS: Fields = { PRODUCT: 'iPhone14,5', VERSION: '21A342', LANGUAGE: 'de-CH' };
 export const MACHINE: Fields = { ...ANONYMOUS, UDID: '00008101-ACC0', SERIAL: 'C02ACCOUNT1' };
 
-export interface AccountWorld {
+export interface AccountFixture {
   app: TestApp;
   /** Certified by the device CA that the app trusts. */
   certified: Identity;
@@ -25,7 +25,10 @@ export interface AccountWorld {
 
 let authority: Promise<Identity> | undefined;
 
-export async function startWorld({ env, ...options }: TestAppOptions = {}): Promise<AccountWorld> {
+export async function startFixture({
+  env,
+  ...options
+}: TestAppOptions = {}): Promise<AccountFixture> {
   authority ??= ecIdentity('P-256', asAuthority);
   const issuedBy = await authority;
   const file = join(temporaryDirectory(), 'device-ca.pem');
@@ -62,7 +65,7 @@ export interface AskOptions {
 }
 
 /** What a device posts, before and after its user has signed in. */
-export async function ask({ app, certified }: AccountWorld, options: AskOptions = {}) {
+export async function ask({ app, certified }: AccountFixture, options: AskOptions = {}) {
   const { mode = 'byod', facts = mode === 'adde' ? MACHINE : ANONYMOUS, token } = options;
   const body = options.body ?? signedBy(options.signer ?? certified, buildPlist(facts));
   const headers = new Headers({ 'Content-Type': 'application/pkcs7-signature' });

@@ -11,7 +11,7 @@ import { type StandInProcess, startStandIn } from '../push/stand-in-process.js';
 
 export type Role = 'all' | 'web' | 'worker';
 
-export interface WorldOptions {
+export interface FixtureOptions {
   /** An empty database, migrated or not. */
   databaseUrl: string;
   devices: number;
@@ -26,7 +26,7 @@ export interface StartOptions {
 }
 
 /** One server of several processes, with a stand-in for Apple's push service, and its devices. */
-export interface World {
+export interface Fixture {
   databaseUrl: string;
   devices: readonly number[];
   /** The observer's own connections. */
@@ -58,7 +58,7 @@ class Closing {
 }
 
 /** A server that accepts commands, and no process that pushes yet. */
-export async function openWorld(options: WorldOptions): Promise<World> {
+export async function openFixture(options: FixtureOptions): Promise<Fixture> {
   const closing = new Closing();
   try {
     return await open(options, closing);
@@ -68,7 +68,7 @@ export async function openWorld(options: WorldOptions): Promise<World> {
   }
 }
 
-async function open(options: WorldOptions, closing: Closing): Promise<World> {
+async function open(options: FixtureOptions, closing: Closing): Promise<Fixture> {
   const { databaseUrl, devices: count, role = 'web' } = options;
   const directory = temporaryDirectory(closing);
   const standIn = await startStandIn();

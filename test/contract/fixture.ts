@@ -16,7 +16,7 @@ export interface Identifier {
 }
 
 /** A running server, tokens of every role, and whatever a request may need to be there. */
-export interface World {
+export interface Fixture {
   app: TestApp;
   tokens: Record<Role, string>;
   /** POSTs the attributes as admin; throws unless the answer is 201. Returns the new id. */
@@ -37,16 +37,16 @@ const CONTEXT = {
   sourceAddress: null,
 };
 
-export async function createWorld(): Promise<World> {
+export async function createFixture(): Promise<Fixture> {
   const app = await startApp();
   const tokens = {
     viewer: await tokenOf(app, 'viewer'),
     operator: await tokenOf(app, 'operator'),
     admin: ADMIN_TOKEN,
   };
-  const create: World['create'] = (path, type, attributes, relationships) =>
+  const create: Fixture['create'] = (path, type, attributes, relationships) =>
     post(app, path, { data: { type, attributes, relationships } });
-  const world: World = {
+  const fixture: Fixture = {
     app,
     tokens,
     create,
@@ -61,7 +61,7 @@ export async function createWorld(): Promise<World> {
     profile: async () => idOf(await upload(app, profileFile())),
     stop: () => app.stop(),
   };
-  return world;
+  return fixture;
 }
 
 async function tokenOf({ db }: TestApp, role: Role): Promise<string> {
@@ -100,7 +100,7 @@ export function commandAttributes(): Json {
   return { request_type: 'DeviceInformation', parameters: { Queries: ['UDID'] } };
 }
 
-/** What POST takes: a new certificate with its key, of the purpose the collection is for. */
+/** The body of POST: a new certificate with its key, of the purpose the collection is for. */
 export async function certificateAttributes(path = '/certificates'): Promise<Json> {
   const keys = await generateEcKeyPair('P-256');
   const CN = { type: 'CN', value: `contract ${randomUUID()}` };
@@ -120,7 +120,11 @@ export async function certificateAttributes(path = '/certificates'): Promise<Jso
 }
 
 /** The id of a stored key; one that is not used has lost the request it was made for. */
-async function privateKey(app: TestApp, create: World['create'], isUsed: boolean): Promise<number> {
+async function privateKey(
+  app: TestApp,
+  create: Fixture['create'],
+  isUsed: boolean,
+): Promise<number> {
   const path = '/certificate_signing_requests';
   const attributes = { subject: `CN=${randomUUID()}`, purpose: 'mdm.webcrt' };
   const id = await create(path, 'certificate_signing_requests', attributes);

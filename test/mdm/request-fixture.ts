@@ -13,10 +13,10 @@ import {
   type ChallengeOptions,
   EnrollmentChallenges,
 } from '../../src/pki/authority/enrollment-challenge.js';
-import { askForIdentity } from '../enroll/renewal-world.js';
+import { askForIdentity } from '../enroll/renewal-fixture.js';
 import type { TestApp } from '../helpers/app.js';
 import { createTestDevice, type Fields, type TestDevice } from '../helpers/device.js';
-import { send } from '../pki/revocation/revocation-world.js';
+import { send } from '../pki/revocation/revocation-fixture.js';
 
 let serials = 0;
 
@@ -47,7 +47,7 @@ export function addLink(
   return inTransaction(db, (trx) => insertLink(trx, { name: 'Link', ...link }, secret));
 }
 
-/** A device with what SCEP gave it for a challenge of this kind. */
+/** A device with the certificate that SCEP issued for a challenge of this kind. */
 export async function certifiedFor(
   app: TestApp,
   options: ChallengeOptions,

@@ -28,7 +28,7 @@ export interface Question {
 type Answer = (question: Question) => DevicePage | Promise<DevicePage>;
 
 /** An account in a database of its own, and an Apple that answers as the test says. */
-export interface SyncWorld {
+export interface SyncFixture {
   database: TestDatabase;
   knex: Knex;
   log: ReturnType<typeof capturingLogger>;
@@ -55,7 +55,7 @@ export interface SyncOptions extends Partial<Pick<AccountSyncDeps, 'syncInterval
   attempt?: number;
 }
 
-/** A listing as Apple's service gives it for a Mac that has no profile yet. */
+/** A listing as Apple's service returns it for a Mac that has no profile yet. */
 export function listing(serialNumber: string, members: Partial<ListedDevice> = {}): ListedDevice {
   return {
     serialNumber,
@@ -82,7 +82,7 @@ export function page(devices: ListedDevice[], members: Partial<DevicePage> = {})
   return { devices, skipped: 0, ...end, ...members };
 }
 
-export async function startSyncWorld(): Promise<SyncWorld> {
+export async function startSyncFixture(): Promise<SyncFixture> {
   const database = await createTestDatabase();
   const { db } = database;
   const { knex } = db;
@@ -100,7 +100,7 @@ export async function startSyncWorld(): Promise<SyncWorld> {
   } as DepApi;
   const accounts: DepAccounts = {
     use: async (id, work, { signal } = {}) => {
-      await world.onUse(questions.length);
+      await fixture.onUse(questions.length);
       const { consumer_key: consumerKey } = await knex('dep_accounts').where({ id }).first();
       const answer = work(api, { id, consumerKey });
       if (signal === undefined) return await answer;
@@ -109,7 +109,7 @@ export async function startSyncWorld(): Promise<SyncWorld> {
       return first;
     },
   };
-  const world: SyncWorld = {
+  const fixture: SyncFixture = {
     database,
     knex,
     log,
@@ -147,12 +147,12 @@ export async function startSyncWorld(): Promise<SyncWorld> {
       questions.length = 0;
       log.lines.length = 0;
       how = () => page([]);
-      world.onUse = () => Promise.resolve();
+      fixture.onUse = () => Promise.resolve();
       for (const table of TABLES) await knex(table).delete();
       await knex.raw('alter table dep_accounts alter id restart with 1');
       await knex.raw('delete from graphile_worker._private_jobs');
-      await world.addAccount();
+      await fixture.addAccount();
     },
   };
-  return world;
+  return fixture;
 }

@@ -61,7 +61,7 @@ export interface TestTarget {
   pushMagic: string;
 }
 
-export interface PushWorld {
+export interface PushFixture {
   db: Database;
   database: TestDatabase;
   box: SecretBox;
@@ -100,7 +100,7 @@ export interface PushRow {
   due_in: number;
 }
 
-export async function startPushWorld(): Promise<PushWorld> {
+export async function startPushFixture(): Promise<PushFixture> {
   const database = await createTestDatabase();
   const { db } = database;
   const box = new SecretBox(MASTER_KEY);
@@ -118,7 +118,7 @@ export async function startPushWorld(): Promise<PushWorld> {
     onPushCertificate: (trx, topic) => rearmTopics(jobs, trx, [topic]),
   });
 
-  const start: PushWorld['start'] = ({ dispatches = true, limits = {} } = {}) => {
+  const start: PushFixture['start'] = ({ dispatches = true, limits = {} } = {}) => {
     const load = createPushCertificateLoader({ db, box });
     const { url: host, caPem: ca } = standIn;
     const clients = new ApnsClients({ host, ca, logger, load, limits });
@@ -134,7 +134,7 @@ export async function startPushWorld(): Promise<PushWorld> {
     return process;
   };
 
-  const devices: PushWorld['devices'] = async (count, topic = TOPIC) => {
+  const devices: PushFixture['devices'] = async (count, topic = TOPIC) => {
     const { rows } = await db.knex.raw<{ rows: { id: number }[] }>(
       `insert into devices (udid, enrollment_state, is_enrolled, topic, tokenupdate_at)
        select gen_random_uuid()::text, 'enrolled', true, ?, now() - interval '1 day'
@@ -146,11 +146,11 @@ export async function startPushWorld(): Promise<PushWorld> {
       token: randomBytes(32).toString('hex'),
       pushMagic: randomUUID(),
     }));
-    await giveTokens(db, box, targets);
+    await storePushTokens(db, box, targets);
     return targets;
   };
 
-  const addCertificate: PushWorld['addCertificate'] = async (topic = TOPIC) => {
+  const addCertificate: PushFixture['addCertificate'] = async (topic = TOPIC) => {
     const issued = await issuePushCertificate(authority, { topic });
     return inTransaction(db, (trx) =>
       certificates.add(trx, {
@@ -161,7 +161,7 @@ export async function startPushWorld(): Promise<PushWorld> {
     );
   };
 
-  const reset: PushWorld['reset'] = async () => {
+  const reset: PushFixture['reset'] = async () => {
     await Promise.all(processes.splice(0).map(({ service }) => service.stop()));
     standIn.clearAnswers();
     standIn.refuseConnections(null);
@@ -190,7 +190,7 @@ export async function startPushWorld(): Promise<PushWorld> {
     },
     queueCommand: (target, after) => queueCommand(db, queue, { target, after }),
     renewToken: async (target) => {
-      await giveTokens(db, box, [target]);
+      await storePushTokens(db, box, [target]);
       await inTransaction(db, (trx) => requestPushes(trx, [target.id]));
     },
     runRearmJobs: () => runRearmJobs(db),
@@ -212,7 +212,7 @@ export async function startPushWorld(): Promise<PushWorld> {
   };
 }
 
-async function giveTokens(db: Database, box: SecretBox, targets: TestTarget[]): Promise<void> {
+async function storePushTokens(db: Database, box: SecretBox, targets: TestTarget[]): Promise<void> {
   const sealed = targets.map(({ id, token, pushMagic }) => {
     const plain = Buffer.from(JSON.stringify({ token, push_magic: pushMagic }));
     return box.seal(plain, secretLabel(id, 'push'));

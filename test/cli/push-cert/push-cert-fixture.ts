@@ -32,7 +32,7 @@ export interface Ran {
 }
 
 /** `muster push-cert` in a directory of its own, on this database. */
-export function pushCertWorld(deps: PushCertDeps) {
+export function pushCertFixture(deps: PushCertDeps) {
   const services = createPushCertServices(deps);
   const directory = temporaryDirectory();
   let opened = 0;

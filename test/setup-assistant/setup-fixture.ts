@@ -3,12 +3,12 @@ import { CommandQueue } from '../../src/commands/queue.js';
 import { createDeviceSetupTask } from '../../src/setup-assistant/device-setup-task.js';
 import { type DeviceSetupDeps, DeviceSetups } from '../../src/setup-assistant/device-setups.js';
 import { uploadNodes } from '../api/profile-samples.js';
-import { reconcilerOf } from '../assignments/assignment-world.js';
+import { reconcilerOf } from '../assignments/assignment-fixture.js';
 import { adminApi, type TestApp } from '../helpers/app.js';
 import { commandIn, type Reply, type TestDevice } from '../helpers/device.js';
 import { capturingLogger } from '../http/log-lines.js';
 import { runTask } from '../jobs/tasks/run-task.js';
-import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-world.js';
+import { addRequest, certifiedFor, newUdid, signedRequest } from '../mdm/request-fixture.js';
 import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 
 export const TIMEOUT = 15 * 60_000;
@@ -29,7 +29,7 @@ export function setupsOf(app: TestApp, overrides: Partial<DeviceSetupDeps> = {})
 
 /** One run of the task, with no device held by a report. Returns what it logged. */
 export async function runSetups(app: TestApp, overrides: Partial<DeviceSetupDeps> = {}) {
-  await app.settled();
+  await app.waitForReports();
   const { logger, lines } = capturingLogger();
   await runTask(createDeviceSetupTask({ setups: setupsOf(app, { logger, ...overrides }) }));
   return lines;

@@ -6,14 +6,14 @@ import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { DeviceProxy } from './device-proxy.js';
 
 /** A server with its lab on, at an address that devices can reach. */
-export interface LabWorld {
+export interface LabFixture {
   app: TestApp;
   url: string;
   api: ReturnType<typeof adminApi>;
   stop(): Promise<void>;
 }
 
-export async function openLabWorld(env: Record<string, string> = {}): Promise<LabWorld> {
+export async function openLabFixture(env: Record<string, string> = {}): Promise<LabFixture> {
   const ports: number[] = [];
   const proxy = new DeviceProxy(ports);
   const url = await proxy.listen();
@@ -38,7 +38,7 @@ export interface Simulated {
 
 /** `muster simulate` as it is typed, without a process of its own. */
 export async function runSimulation(
-  { url }: Pick<LabWorld, 'url'>,
+  { url }: Pick<LabFixture, 'url'>,
   options: Partial<SimulateOptions>,
   signal?: AbortSignal,
 ): Promise<Simulated> {
@@ -51,7 +51,7 @@ export async function runSimulation(
 }
 
 /** The rows that an enrollment of these leaves, the oldest device first. */
-export async function enrolledDevices({ app }: Pick<LabWorld, 'app'>) {
+export async function enrolledDevices({ app }: Pick<LabFixture, 'app'>) {
   return await app.db
     .knex('devices')
     .orderBy('id')
@@ -63,7 +63,10 @@ export async function enrolledDevices({ app }: Pick<LabWorld, 'app'>) {
 }
 
 /** What the inventory queued and how it ended: true once nothing waits and some were acknowledged. */
-export async function isInventoried({ app }: Pick<LabWorld, 'app'>, id: number): Promise<boolean> {
+export async function isInventoried(
+  { app }: Pick<LabFixture, 'app'>,
+  id: number,
+): Promise<boolean> {
   const rows: { status: string; is_pending: boolean }[] = await app.db
     .knex('commands')
     .where({ device_id: id })
