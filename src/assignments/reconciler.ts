@@ -42,7 +42,7 @@ export interface ReconcilerDeps {
   /** Most installs in a minute that fetch a credential (SCEP, ACME). */
   credentialsPerMinute: number;
   /** See ReconcileScope. */
-  mostRemovals: number;
+  maxRemovals: number;
 }
 
 /** Devices in one transaction. */
@@ -101,11 +101,11 @@ export class Reconciler {
   /** The same for devices in the caller's transaction, at once. */
   async reconcile(
     trx: Transaction,
-    scope: Omit<ReconcileScope, 'mostRemovals'>,
+    scope: Omit<ReconcileScope, 'maxRemovals'>,
   ): Promise<Reconciled> {
-    const { payloads, queue, credentialsPerMinute, mostRemovals } = this.#deps;
+    const { payloads, queue, credentialsPerMinute, maxRemovals } = this.#deps;
     const { deviceIds } = scope;
-    const result = await reconcileItems(trx, { ...scope, mostRemovals });
+    const result = await reconcileItems(trx, { ...scope, maxRemovals });
     this.#warnOfBrake(result.braked);
     const { versions, has_removals: hasRemovals } = result;
     if (versions.length > 0 || hasRemovals) {

@@ -154,7 +154,7 @@ interface Spread {
 
 /** A spread that lasts longer than its commands is a fault: some would never be sent. */
 export function spreadFaults({ after, expiresAt, spread }: Spread): ErrorDetail[] {
-  if (expiresAt === null || spread <= longestSpread({ after, expiresAt })) return [];
+  if (expiresAt === null || spread <= maxSpread({ after, expiresAt })) return [];
   const detail =
     'spread ends after expires_at: some commands would never be sent. Spread over less time, or let them ' +
     'expire later';
@@ -162,13 +162,7 @@ export function spreadFaults({ after, expiresAt, spread }: Spread): ErrorDetail[
 }
 
 /** Seconds from `after`, or now, until the commands expire. */
-export function longestSpread({
-  after,
-  expiresAt,
-}: {
-  after: Date | null;
-  expiresAt: Date;
-}): number {
+export function maxSpread({ after, expiresAt }: { after: Date | null; expiresAt: Date }): number {
   const start = Math.max(Date.now(), after?.getTime() ?? 0);
   return Math.max(0, Math.floor((expiresAt.getTime() - start) / 1000));
 }

@@ -30,7 +30,7 @@ import { decide, needsOf } from './batch-decision.js';
 import {
   type BatchCommand,
   isOfDeletedProfile,
-  longestSpread,
+  maxSpread,
   type OrderedCommand,
   profileCommand,
   readBatchCommand,
@@ -288,7 +288,7 @@ function inputOf(box: SecretBox, batch: Batch): BatchInput {
   const { name, request_type: requestType, profile_id: profileId, priority, ttl } = batch;
   const { expires_at: given } = batch;
   const expiresAt = given !== null && given.getTime() > Date.now() ? given : null;
-  const longest = expiresAt === null ? batch.spread : longestSpread({ after: null, expiresAt });
+  const longest = expiresAt === null ? batch.spread : maxSpread({ after: null, expiresAt });
   const spread = Math.min(batch.spread, longest);
   const parameters = openParameters(box, batch);
   const order = { name, requestType, parameters, profileId, priority, ttl, spread };

@@ -15,7 +15,7 @@ export function connectionsOfWorker(workers: number): PoolSizes {
 }
 
 /** The most connections that the processes open, with those that wait for notifications. */
-export function mostConnections(workers: number): number {
+export function connectionsOfWorkers(workers: number): number {
   const sum = ({ device, admin, list, background }: PoolSizes) =>
     device + admin + list + background + 1;
   return sum(PRIMARY_CONNECTIONS) + workers * sum(connectionsOfWorker(workers));

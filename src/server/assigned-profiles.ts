@@ -24,13 +24,13 @@ export interface AssignedProfileDeps {
   setupTimeout: number;
   credentialsPerMinute: number;
   /** See ReconcileScope. */
-  mostRemovals: number;
+  maxRemovals: number;
 }
 
 /** What gets assigned profiles to devices. They are signed if the server has a certificate. */
 export function createAssignedProfiles(deps: AssignedProfileDeps) {
   const { db, box, queue, logger, threads, tlsCertificates, setupTimeout: timeout } = deps;
-  const { credentialsPerMinute, mostRemovals } = deps;
+  const { credentialsPerMinute, maxRemovals } = deps;
   const signed = (profile: Buffer) => currentSigner(tlsCertificates)?.sign(profile);
   const sign = (profile: Buffer) => signed(profile) ?? profile;
   const profiles = new ProfileRebuild({ box, sign: signed, ...profileThreads(threads) });
@@ -41,7 +41,7 @@ export function createAssignedProfiles(deps: AssignedProfileDeps) {
     logger,
     payloads,
     credentialsPerMinute,
-    mostRemovals,
+    maxRemovals,
   });
   const setups = new DeviceSetups({ db, queue, logger, timeout, reconciler });
   const renderer = new ProfileRenderer({

@@ -159,7 +159,7 @@ export async function createContainer(given: ContainerDeps): Promise<Container> 
     tlsCertificates,
     setupTimeout: config.setupTimeout,
     credentialsPerMinute: config.credentialsPerMinute,
-    mostRemovals: config.confirmRemovals,
+    maxRemovals: config.confirmRemovals,
   });
   const expansion = new BatchExpansion({ box, queue, commands, actions, profiles: oneOffProfiles });
   const batches = new BatchWorker({ db, logger, expansion });

@@ -1,4 +1,4 @@
-import { mostConnections, PRIMARY_CONNECTIONS } from '../cluster/connection-shares.js';
+import { connectionsOfWorkers, PRIMARY_CONNECTIONS } from '../cluster/connection-shares.js';
 import type { Config } from '../config/config.js';
 import { SecretBox } from '../crypto/secrets/secret-box.js';
 import {
@@ -56,9 +56,9 @@ export async function openDatabase(
   return { db, reach: { connection }, close };
 }
 
-/** What `mostConnections` needs, and as many for commands beside the server. */
+/** What `connectionsOfWorkers` needs, and as many for commands beside the server. */
 function embeddedConnections(workers: number): string {
-  return String(Math.max(60, mostConnections(workers) + 20));
+  return String(Math.max(60, connectionsOfWorkers(workers) + 20));
 }
 
 async function openExternal(

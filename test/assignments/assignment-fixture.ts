@@ -14,12 +14,12 @@ import { type Members, payload, profile } from '../profiles/sample-profiles.js';
 /** As the app has it; it runs when a test says so. */
 export function reconcilerOf(
   { db, box }: Pick<TestApp, 'db' | 'box'>,
-  { credentialsPerMinute = 300, mostRemovals = 20, logger = capturingLogger().logger } = {},
+  { credentialsPerMinute = 300, maxRemovals = 20, logger = capturingLogger().logger } = {},
 ): Reconciler {
   const profiles = new ProfileRebuild({ box, sign: () => undefined });
   const payloads = new ProfilePayloads({ box, logger, profiles, sign: (file) => file });
   const queue = new CommandQueue(box);
-  return new Reconciler({ db, logger, payloads, queue, credentialsPerMinute, mostRemovals });
+  return new Reconciler({ db, logger, payloads, queue, credentialsPerMinute, maxRemovals });
 }
 
 /** How a device answers one command. */

@@ -13,7 +13,7 @@ let reconciler: ReturnType<typeof reconcilerOf>;
 beforeAll(async () => {
   app = await startApp({ isSweeping: false });
   api = adminApi(app);
-  reconciler = reconcilerOf(app, { logger, mostRemovals: MOST });
+  reconciler = reconcilerOf(app, { logger, maxRemovals: MOST });
 });
 afterAll(() => app.stop());
 afterEach(async () => {

@@ -273,7 +273,7 @@ describe('2,000 devices with values of their own', () => {
     const trx = await app.db.knex.transaction();
     await lockDevices(trx, ids);
     app.db.knex.on('query', note);
-    await reconcileItems(trx, { deviceIds: ids, mostRemovals: 20 });
+    await reconcileItems(trx, { deviceIds: ids, maxRemovals: 20 });
     app.db.knex.removeListener('query', note);
     expect(statements.filter((sql) => !sql.startsWith('set local '))).toHaveLength(1);
     const items = trx('device_items').where({ state: 'pending', action: 'install' });

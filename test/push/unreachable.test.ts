@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterEach(() => fixture.reset());
 afterAll(() => fixture.stop());
 
-const limits = { firstBackOff: 50, longestBackOff: 200 };
+const limits = { firstBackOff: 50, maxBackOff: 200 };
 const WARN = 40;
 
 function away(): void {

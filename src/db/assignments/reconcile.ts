@@ -14,7 +14,7 @@ export interface ReconcileScope {
   /** Those of the devices that have left a smart group, or joined one that is excluded. */
   left?: readonly number[] | undefined;
   /** Such removals pause once this many devices, and over a tenth of those with an item, lose it within an hour. */
-  mostRemovals: number;
+  maxRemovals: number;
 }
 
 export interface Reconciled {
@@ -84,10 +84,10 @@ const QUEUE_TEXT = prepared(QUEUE_ITEM_COMMANDS, [
 /** Writes what changes for the devices, whose locks the caller has. */
 export async function reconcileItems(
   trx: Transaction,
-  { deviceIds, itemKey, ignoresPause = false, left = [], mostRemovals }: ReconcileScope,
+  { deviceIds, itemKey, ignoresPause = false, left = [], maxRemovals }: ReconcileScope,
 ): Promise<Reconciled> {
   await trx.raw(BY_INDEX);
-  const bindings = [[...deviceIds], itemKey ?? null, ignoresPause, [...left], mostRemovals];
+  const bindings = [[...deviceIds], itemKey ?? null, ignoresPause, [...left], maxRemovals];
   const [row] = await runPrepared<Reconciled>(trx, { text: RECONCILE_TEXT, bindings });
   if (row === undefined) throw new Error('the reconciliation returned no row');
   return row;

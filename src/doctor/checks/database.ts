@@ -1,4 +1,4 @@
-import { mostConnections } from '../../cluster/connection-shares.js';
+import { connectionsOfWorkers } from '../../cluster/connection-shares.js';
 import {
   type DatabaseFacts,
   listDeadRows,
@@ -127,7 +127,7 @@ function safetyFaults(facts: DatabaseFacts): Found[] {
 
 function connectionFaults({ maxConnections }: DatabaseFacts, workers: number): Found[] {
   const isOne = workers === 1;
-  const needed = isOne ? CONNECTIONS_OF_PROCESS : mostConnections(workers);
+  const needed = isOne ? CONNECTIONS_OF_PROCESS : connectionsOfWorkers(workers);
   if (maxConnections >= needed) return [];
   const what = `PostgreSQL allows ${maxConnections} connections; this server may open ${needed}${isOne ? '' : ` with WORKERS=${workers}`}.`;
   const why = 'Under load, devices and admins get 503 when no connection is left.';

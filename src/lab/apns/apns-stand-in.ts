@@ -26,7 +26,7 @@ export interface ApnsStandInOptions {
   host?: string;
   maxConcurrentStreams?: number;
   /** Only tests change it. */
-  mostTokens?: number;
+  maxTokens?: number;
 }
 
 /**
@@ -49,9 +49,9 @@ export interface ApnsStandIn extends ApnsStandInControl {
 /** Rejects when a port is taken. */
 export async function startApnsStandIn(options: ApnsStandInOptions): Promise<ApnsStandIn> {
   const { authority, port = 0, sidePort = 0, host = '127.0.0.1' } = options;
-  const { maxConcurrentStreams = 1_000, mostTokens } = options;
+  const { maxConcurrentStreams = 1_000, maxTokens } = options;
   const parts = {
-    store: new TokenStore(mostTokens),
+    store: new TokenStore(maxTokens),
     rules: new AnswerRules(),
     counts: new PushCounts(),
   };

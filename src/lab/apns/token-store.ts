@@ -65,8 +65,8 @@ export class TokenStore {
   #waiting = 0;
   #connected = 0;
 
-  constructor(mostTokens = MAX_TOKENS) {
-    this.#most = mostTokens;
+  constructor(maxTokens = MAX_TOKENS) {
+    this.#most = maxTokens;
   }
 
   /** Since when the device no longer uses the token, milliseconds since 1970. */

@@ -22,7 +22,7 @@ export interface ApnsLimits {
   pingEvery: number;
   pingTimeout: number;
   firstBackOff: number;
-  longestBackOff: number;
+  maxBackOff: number;
   /** For pushes under way when the client is closed. */
   drainTimeout: number;
 }
@@ -39,7 +39,7 @@ export const APNS_LIMITS: Readonly<ApnsLimits> = {
   pingEvery: 3_600_000,
   pingTimeout: 5_000,
   firstBackOff: 250,
-  longestBackOff: 8_000,
+  maxBackOff: 8_000,
   drainTimeout: 2_000,
 };
 
@@ -98,8 +98,8 @@ export class ApnsBackOff {
 
   /** `isGraceful`: the service closed the connection without an error, so the first retry is at once. */
   fail(failure: ApnsFailure, isGraceful = false): void {
-    const { firstBackOff, longestBackOff } = this.limits;
-    const step = Math.min(longestBackOff, firstBackOff * 2 ** Math.min(this.#failures, 16));
+    const { firstBackOff, maxBackOff } = this.limits;
+    const step = Math.min(maxBackOff, firstBackOff * 2 ** Math.min(this.#failures, 16));
     const isAtOnce = isGraceful && this.#failures === 0;
     const delay = isAtOnce ? 0 : step * (1 - JITTER + 2 * JITTER * Math.random());
     this.#failures += 1;

@@ -15,7 +15,7 @@ const MAX_TOKENS = 50;
 let lab: StandInUnderTest;
 
 beforeAll(async () => {
-  lab = await startUnderTest({ mostTokens: MAX_TOKENS, maxConcurrentStreams: 3 });
+  lab = await startUnderTest({ maxTokens: MAX_TOKENS, maxConcurrentStreams: 3 });
 });
 
 afterAll(async () => {

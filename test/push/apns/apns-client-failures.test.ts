@@ -113,7 +113,7 @@ describe('a service that cannot be reached', () => {
 
   it('is contacted again after growing delays, up to the longest', async () => {
     const port = await listen(createServer((socket) => socket.destroy()));
-    const limits = { firstBackOff: 40, longestBackOff: 160 };
+    const limits = { firstBackOff: 40, maxBackOff: 160 };
     const client = connect(`https://localhost:${port}`, { limits });
     const delays: number[] = [];
     for (let attempt = 0; attempt < 5; attempt += 1) {

@@ -24,7 +24,7 @@ const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR } = co
 const { NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 const logger = createLogger('silent');
 /** Longer than any test. */
-const LONG_BACK_OFF = { firstBackOff: 60_000, longestBackOff: 60_000 };
+const LONG_BACK_OFF = { firstBackOff: 60_000, maxBackOff: 60_000 };
 
 let authority: Identity;
 let credentials: ApnsCredentials;
@@ -191,7 +191,7 @@ describe('a new connection on which every request is reset', () => {
   it('is followed by a growing back-off, and nothing is repeated', async () => {
     await start({
       reply: ({ stream }) => stream.close(NGHTTP2_ENHANCE_YOUR_CALM),
-      limits: { firstBackOff: 200, longestBackOff: 800 },
+      limits: { firstBackOff: 200, maxBackOff: 800 },
     });
     let delay = 0;
     for (const token of ['a0', 'a1', 'a2']) {

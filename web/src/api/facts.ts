@@ -67,7 +67,7 @@ const TOPICS = [
     },
   },
   {
-    topic: 'program',
+    topic: 'dep',
     facts: {
       boolean: names('is_dep enrolled_via_dep'),
       text: names('profile_status profile_uuid device_assigned_by'),

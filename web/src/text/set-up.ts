@@ -49,7 +49,7 @@ export const setUpText = {
   },
   policy: {
     title: '3. Who may enroll',
-    why: 'ENROLLMENT in .env decides: open (everybody who reaches the server), link (who has an enrollment link, devices of Apple’s program, people who sign in), closed (nobody).',
+    why: 'ENROLLMENT in .env decides: open (every device that reaches the server), link (devices with an enrollment link, of Automated Device Enrollment, or of people who sign in), closed (nobody).',
     openTo: 'Anyone who reaches this server can enroll a device.',
     links: (usable: number) =>
       usable === 1 ? '1 enrollment link is usable.' : `${usable} enrollment links are usable.`,

@@ -125,7 +125,7 @@ export const settingsText = {
   },
   tokens: {
     about:
-      'A token is the password of a program or a person for the API. Only the command line makes them.',
+      'A token is the password of a script or a person for the API. Only the command line creates tokens.',
     table: 'Tokens',
     name: 'Name',
     numbered: (id: number) => `Number ${id}`,
