@@ -2853,10 +2853,10 @@ export interface components {
         commands_sort: string[];
         dep_accounts_include: string[];
         dep_accounts_sort: string[];
-        device_changes_include: string[];
         device_changes_sort: string[];
         device_groups_include: string[];
         device_groups_sort: string[];
+        device_include: string[];
         device_items_include: string[];
         device_items_sort: string[];
         device_secrets_include: string[];
@@ -2912,20 +2912,15 @@ export interface components {
             tags?: string;
         };
         filter: string[];
-        former_enrollments_include: string[];
         former_enrollments_sort: string[];
         id: components["schemas"]["id"];
         idempotency_key: string;
         if_match: string;
         if_none_match: string;
-        installed_applications_include: string[];
         installed_applications_sort: string[];
-        installed_certificates_include: string[];
         installed_certificates_sort: string[];
-        installed_profiles_include: string[];
         installed_profiles_sort: string[];
         jobs_sort: string[];
-        local_users_include: string[];
         local_users_sort: string[];
         page: {
             /** @default 1 */
@@ -4008,7 +4003,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["device_changes_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["device_changes_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
@@ -4140,7 +4135,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["former_enrollments_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["former_enrollments_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
@@ -4161,7 +4156,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["installed_applications_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["installed_applications_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
@@ -4182,7 +4177,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["installed_certificates_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["installed_certificates_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
@@ -4203,7 +4198,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["installed_profiles_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["installed_profiles_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
@@ -4245,7 +4240,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["local_users_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["local_users_include"];
+                include?: components["parameters"]["device_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {
