@@ -21,23 +21,28 @@ export const REQUEST_AGAIN = `do update set
 
 const requestText = (
   { recipients, pushes, key, joinDevice, isEnrolled }: RecipientSql,
-  condition = '',
+  condition: string,
 ) => `
 insert into ${pushes} as p (${key}, due_at)
 select r.id,
   greatest(now(), coalesce(?::timestamptz, now())) + random() * ?::float8 * interval '1 ms'
 from ${recipients} r
 ${joinDevice}
-where r.id = any(?::bigint[])
-  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'${condition}
+where ${condition}
+  and ${isEnrolled} and r.sealed_push is not null and r.push_state = 'ok'
 order by r.id
 on conflict (${key}) ${REQUEST_AGAIN}`;
 
-const REQUEST = forRecipients('request_pushes', (parts) => requestText(parts));
+const REQUEST = forRecipients('request_pushes', (parts) =>
+  requestText(parts, 'r.id = any(?::bigint[])'),
+);
 
-/** As part of a statement whose part `created` is the row to push for. */
+/**
+ * As part of a statement whose part `created` is the row to push for. Not by an array of one: PostgreSQL takes one
+ * of unknown length to have ten ids, and plans the statement anew each time.
+ */
 const REQUEST_FOR_CREATED = forRecipients('request_pushes_for_created', (parts) =>
-  requestText(parts, '\n  and exists (select from created)'),
+  requestText(parts, 'r.id = ?::bigint and exists (select from created)'),
 );
 
 /**
@@ -56,7 +61,7 @@ export function requestPushes(
 /** The same for one device, if the statement that it is part of has a row `created`. */
 export function pushForCreated(deviceId: number, options: PushRequestOptions = {}): Sql {
   const { at = null, spreadMs = 0 } = options;
-  return { text: REQUEST_FOR_CREATED.device.text, bindings: [at, spreadMs, [deviceId]] };
+  return { text: REQUEST_FOR_CREATED.device.text, bindings: [at, spreadMs, deviceId] };
 }
 
 /** Requests a push of these users of devices, by their own ids. */
