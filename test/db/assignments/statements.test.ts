@@ -1,5 +1,6 @@
 import { countHolders, readEffect } from '../../../src/db/assignments/effect.js';
-import { retryItems } from '../../../src/db/assignments/item-repository.js';
+import { readReconcilerState, retryItems } from '../../../src/db/assignments/item-repository.js';
+import { claimMarks } from '../../../src/db/assignments/marks.js';
 import {
   assignedDevices,
   oneOffTargets,
@@ -25,6 +26,7 @@ const profile = {
 // Built from parts: the snapshot shows each with its parts.
 describe('the statements of db/assignments', () => {
   it.each<[string, Work]>([
+    ['claim marks', ({ knex }) => claimMarks(knex, { marks: [], devices: [] })],
     ['retry items', ({ knex }) => retryItems(knex, [1])],
     [
       'queue commands of items',
@@ -46,6 +48,7 @@ describe('the statements of db/assignments', () => {
     ['read the effect of a transaction', { first: 1 }, ({ knex }) => readEffect(knex)],
     ['count devices with a profile', {}, ({ knex }) => countHolders(knex, 1)],
     ['list assigned devices', { identifier: 'p' }, ({ knex }) => assignedDevices(knex, scope)],
+    ['read the state of the reconciler', {}, ({ knex }) => readReconcilerState(knex)],
     ['preview a change', {}, ({ knex }) => previewChange(knex, { profileId: 1 })],
   ])('%s', async (_what, row, work) => {
     expect(await statementTexts(work, [row])).toMatchSnapshot();
