@@ -1,9 +1,14 @@
 import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import { certificateUses } from '../../../src/db/pki/certificate-uses.js';
-import { eachSealedBatch } from '../../../src/db/pki/reseal-repository.js';
+import {
+  countIdentitiesOf,
+  listServerCertificates,
+} from '../../../src/db/pki/credential-repository.js';
+import { countSealed, eachSealedBatch } from '../../../src/db/pki/reseal-repository.js';
 import { readRevoked } from '../../../src/db/pki/revocation-repository.js';
 import { SEALED_PLACES } from '../../../src/db/pki/sealed-places.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
+import { statementTexts, type Work } from '../../helpers/statement-texts.js';
 import { statementsOf } from '../../helpers/statements.js';
 
 /** Bytes in the layout of a sealed secret. */
@@ -111,5 +116,31 @@ from certificates
 where issuer = $1 and revoked_at is not null and not_after > $2::timestamptz - interval '7 days'
 order by revoked_at, id"
 `);
+  });
+
+  it('list certificates of the server and count identities of CAs', async () => {
+    const work: Work = async ({ knex }) => {
+      await listServerCertificates(knex);
+      await countIdentitiesOf(knex, [1, 2], 10);
+    };
+    expect(await statementTexts(work, [{ id: 1 }, { id: 2 }])).toMatchSnapshot();
+  });
+
+  it.each(SEALED_PLACES)('count the sealed values of $name', async (place) => {
+    const statements = await statementsOf(test.db, () => countSealed(test.db, place));
+    expect(statements.join(';\n\n')).toMatchSnapshot();
+  });
+
+  it('reseal a member of a setting', async () => {
+    const value = JSON.stringify({ sealed_key: SEALED.toString('base64') });
+    await test.db.knex('server_settings').insert({ name: 'lab', value });
+    const place = SEALED_PLACES.find(({ name }) => name === 'server_settings.lab');
+    if (place === undefined) throw new Error('no such place');
+    const statements = await statementsOf(test.db, () =>
+      eachSealedBatch(test.db, place, (values) =>
+        values.map(({ key }) => ({ key, sealed: SEALED })),
+      ),
+    );
+    expect(statements.join(';\n\n')).toMatchSnapshot();
   });
 });
