@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { AppError } from '../../errors.js';
-import { SharedReads } from '../../jsonapi/shared-reads.js';
+import { CoalescedReads } from '../../jsonapi/coalesced-reads.js';
 import type { Caller } from '../../jsonapi/store.js';
 import { CancellableConnection } from './cancellable-connection.js';
 import { ListQueue } from './list-queue.js';
@@ -42,7 +42,7 @@ export class ListConnections {
   readonly #turns: ListQueue;
   readonly #timeoutMs: number;
   readonly #backends = new WeakMap<object, number>();
-  readonly #shared = new SharedReads();
+  readonly #shared = new CoalescedReads();
   readonly #inUse = new Set<CancellableConnection>();
   #closedBy: AppError | undefined;
 

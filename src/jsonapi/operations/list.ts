@@ -1,3 +1,4 @@
+import { CoalescedReads } from '../coalesced-reads.js';
 import type { ResourceDefinition } from '../definition/definition.js';
 import { JSONAPI } from '../documents/document.js';
 import { findIncluded } from '../documents/included.js';
@@ -5,7 +6,6 @@ import { pageLinks } from '../documents/links.js';
 import { writeList } from '../documents/list-document.js';
 import { prepareRows } from '../documents/projection.js';
 import type { ApiRequest, Handler } from '../handler.js';
-import { SharedReads } from '../shared-reads.js';
 import type { ListResult } from '../store.js';
 import type { CollectionPlace } from './collection-place.js';
 import { listPage, readListing } from './listing.js';
@@ -13,7 +13,7 @@ import { listPage, readListing } from './listing.js';
 /** Equal requests that wait at the same time share one document: several people look at the same list. */
 export function listHandler(definition: ResourceDefinition, place?: CollectionPlace): Handler {
   const readPage = pageHandler(definition, place);
-  const reads = new SharedReads();
+  const reads = new CoalescedReads();
   return (api, request) =>
     reads.share(keyOf(request), (signal) => readPage(api, { ...request, signal }), request.signal);
 }

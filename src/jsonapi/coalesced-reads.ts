@@ -1,7 +1,7 @@
 type Read<T> = (signal: AbortSignal) => Promise<T>;
 
 /** One read and those that wait for it. */
-class SharedRead {
+class CoalescedRead {
   readonly result: Promise<unknown>;
   readonly #abandoned = new AbortController();
   #waiting = 0;
@@ -33,16 +33,16 @@ class SharedRead {
 }
 
 interface Reads {
-  running: SharedRead;
+  running: CoalescedRead;
   /** Begins when `running` ends. */
-  next?: SharedRead | undefined;
+  next?: CoalescedRead | undefined;
 }
 
 /**
  * Equal reads one after the other. Those that are asked for while one runs share the next one, which
  * begins after they came, so that each sees whatever was committed before.
  */
-export class SharedReads {
+export class CoalescedReads {
   readonly #reads = new Map<string, Reads>();
 
   /**
@@ -56,8 +56,8 @@ export class SharedReads {
     return shared.result as Promise<T>;
   }
 
-  #begin(key: string, read: Read<unknown>): SharedRead {
-    const running = new SharedRead(read);
+  #begin(key: string, read: Read<unknown>): CoalescedRead {
+    const running = new CoalescedRead(read);
     this.#run(key, { running });
     return running;
   }
@@ -71,14 +71,14 @@ export class SharedReads {
   }
 }
 
-function nextOf(reads: Reads, read: Read<unknown>): SharedRead {
+function nextOf(reads: Reads, read: Read<unknown>): CoalescedRead {
   if (reads.next === undefined || reads.next.isAbandoned) {
-    reads.next = new SharedRead(read, ended(reads.running));
+    reads.next = new CoalescedRead(read, ended(reads.running));
   }
   return reads.next;
 }
 
-function ended({ result }: SharedRead): Promise<void> {
+function ended({ result }: CoalescedRead): Promise<void> {
   return result.then(
     () => undefined,
     () => undefined,

@@ -1,4 +1,4 @@
-import { SharedReads } from '../../src/jsonapi/shared-reads.js';
+import { CoalescedReads } from '../../src/jsonapi/coalesced-reads.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
@@ -12,10 +12,10 @@ function reader() {
   return { begun, read };
 }
 
-describe('shared reads', () => {
+describe('coalesced reads', () => {
   it('begin at once when none of the kind runs', () => {
     const { begun, read } = reader();
-    const reads = new SharedReads();
+    const reads = new CoalescedReads();
     void reads.share('a', read);
     void reads.share('b', read);
     expect(begun).toHaveLength(2);
@@ -23,7 +23,7 @@ describe('shared reads', () => {
 
   it('share the read that begins after they came, and never one that runs already', async () => {
     const { begun, read } = reader();
-    const reads = new SharedReads();
+    const reads = new CoalescedReads();
     const all = [1, 2, 3].map(() => reads.share('a', read));
     expect(begun).toHaveLength(1);
     begun[0]?.resolve(10);
@@ -42,7 +42,7 @@ describe('shared reads', () => {
 
   it('fail together, and not because the one before failed', async () => {
     const { begun, read } = reader();
-    const reads = new SharedReads();
+    const reads = new CoalescedReads();
     const all = [1, 2, 3].map(() => reads.share('a', read).catch((error: Error) => error.message));
     begun[0]?.reject(new Error('first'));
     await turn();
@@ -54,7 +54,7 @@ describe('shared reads', () => {
   });
 
   it('are cancelled when all that wait have left, and only then', async () => {
-    const reads = new SharedReads();
+    const reads = new CoalescedReads();
     const signals: AbortSignal[] = [];
     const { begun, read } = reader();
     const noted = (signal: AbortSignal) => {
@@ -77,7 +77,7 @@ describe('shared reads', () => {
 
   it('do not begin when those that wait have left, and begin for one that comes after them', async () => {
     const { begun, read } = reader();
-    const reads = new SharedReads();
+    const reads = new CoalescedReads();
     void reads.share('a', read);
     const gone = new AbortController();
     const abandoned = reads.share('a', read, gone.signal);
