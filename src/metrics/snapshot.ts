@@ -10,6 +10,8 @@ export interface SnapshotOptions {
   deadlineMs?: number | undefined;
   /** While there are former figures, which it gets otherwise, it waits no longer than this. */
   waitMs?: number | undefined;
+  /** A reading that is older is not waited for while it has some figures: a large fleet takes long to count. */
+  patienceMs?: number | undefined;
   now?: (() => number) | undefined;
 }
 
@@ -23,38 +25,64 @@ export interface Snapshot<T> {
 /** Figures are kept twenty times as long as reading them took, so that scrapes never load a database. */
 const AGE_PER_DURATION = 20;
 
+interface Reading<T> {
+  startedAt: number;
+  /** What has been read until now. */
+  values: Partial<T>;
+  /** Resolves with the first value. */
+  first: Promise<void>;
+  whole: Promise<void>;
+}
+
 /**
  * Reads the sources one after the other; concurrent scrapes share one reading. If a new reading takes long, a
- * scrape gets the stale figures, and the next scrape gets the new ones.
+ * scrape gets the stale figures, and the next scrape gets the new ones. Without former figures it gets those
+ * that have been read.
  */
 export function createSnapshot<T extends object>(
   sources: Sources<T>,
   options: SnapshotOptions,
 ): Snapshot<T> {
-  const { maxAgeMs = 10_000, deadlineMs = 3_000, waitMs = 30, now = Date.now } = options;
+  const { maxAgeMs = 10_000, deadlineMs = 3_000, now = Date.now } = options;
+  const { waitMs = 30, patienceMs = 1_000 } = options;
   const readAll = createReader(sources, options.logger);
   let last: { values: Partial<T>; staleAt: number; uselessAt: number } | undefined;
-  let reading: Promise<void> | undefined;
+  let reading: Reading<T> | undefined;
 
-  async function refresh(): Promise<void> {
-    const started = now();
-    const values = await readAll();
-    const age = Math.max(maxAgeMs, AGE_PER_DURATION * (now() - started));
-    last = { values, staleAt: started + age, uselessAt: started + 3 * age };
-    reading = undefined;
+  function begin(): Reading<T> {
+    const startedAt = now();
+    const values: Partial<T> = {};
+    let found = () => {};
+    const first = new Promise<void>((resolve) => {
+      found = resolve;
+    });
+    const whole = readAll(values, found).then(() => {
+      const age = Math.max(maxAgeMs, AGE_PER_DURATION * (now() - startedAt));
+      last = { values, staleAt: startedAt + age, uselessAt: startedAt + 3 * age };
+      reading = undefined;
+    });
+    return { startedAt, values, first, whole };
   }
 
   const isUseful = () => last !== undefined && now() < last.uselessAt;
+
+  async function readWithoutFormer({ startedAt, values, first, whole }: Reading<T>) {
+    await withDeadline(Promise.race([first, whole]), deadlineMs);
+    const patience = Math.max(waitMs, patienceMs - (now() - startedAt));
+    if (Object.keys(values).length > 0) await withDeadline(whole, Math.min(patience, deadlineMs));
+    return values;
+  }
+
   return {
     start: () => {
-      reading ??= refresh();
+      reading ??= begin();
     },
     read: async () => {
-      if (last === undefined || now() >= last.staleAt) {
-        reading ??= refresh();
-        await withDeadline(reading, isUseful() ? Math.min(waitMs, deadlineMs) : deadlineMs);
-      }
-      return last !== undefined && isUseful() ? last.values : {};
+      if (last !== undefined && now() < last.staleAt) return last.values;
+      reading ??= begin();
+      if (!isUseful()) return await readWithoutFormer(reading);
+      await withDeadline(reading.whole, Math.min(waitMs, deadlineMs));
+      return last?.values ?? {};
     },
   };
 }
@@ -62,11 +90,11 @@ export function createSnapshot<T extends object>(
 /** Logs when a source begins to fail, not at every scrape. */
 function createReader<T extends object>(sources: Sources<T>, logger: Logger) {
   const failing = new Set<keyof T>();
-  return async (): Promise<Partial<T>> => {
-    const values: Partial<T> = {};
+  return async (values: Partial<T>, found: () => void): Promise<void> => {
     for (const name of Object.keys(sources) as (keyof T)[]) {
       try {
         values[name] = await sources[name]();
+        found();
         failing.delete(name);
       } catch (error) {
         const isNew = !failing.has(name);
@@ -74,7 +102,6 @@ function createReader<T extends object>(sources: Sources<T>, logger: Logger) {
         if (isNew) logger.warn({ err: error, figures: name }, 'metrics lack what cannot be read');
       }
     }
-    return values;
   };
 }
 

@@ -85,6 +85,35 @@ describe('a snapshot', () => {
     expect(reads).toBe(2);
   });
 
+  it('gives the first scrape what has been read when the rest takes long', async () => {
+    let finish = (_value: number) => {};
+    const slow = () =>
+      new Promise<number>((resolve) => {
+        finish = resolve;
+      });
+    const sources = { quick: async () => 1, slow };
+    const snapshot = snapshotOf(sources, { patienceMs: 5, waitMs: 5 });
+    snapshot.start();
+    expect(await snapshot.read()).toEqual({ quick: 1 });
+    expect(await snapshot.read()).toEqual({ quick: 1 });
+    finish(2);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await snapshot.read()).toEqual({ quick: 1, slow: 2 });
+  });
+
+  it('waits for all of a first reading that has only begun', async () => {
+    let finish = (_value: number) => {};
+    const slow = () =>
+      new Promise<number>((resolve) => {
+        finish = resolve;
+      });
+    const snapshot = snapshotOf({ quick: async () => 1, slow }, { waitMs: 0 });
+    const read = snapshot.read();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    finish(2);
+    expect(await read).toEqual({ quick: 1, slow: 2 });
+  });
+
   it('gives a scrape the former figures when a new reading takes longer than it may wait', async () => {
     let reads = 0;
     let finish = () => {};
