@@ -57,6 +57,9 @@ export function listCases(definition: ResourceDefinition, sample: Sample): ListC
     ...Object.keys(definition.relationships).flatMap((name) =>
       (sample.related[name] ?? []).map((id) => make('filter', [[`filter[${name}]`, String(id)]])),
     ),
+    ...Object.entries(definition.codes ?? {}).flatMap(([name, { values }]) =>
+      values.map((value) => make('filter', [[`filter[${name}]`, value]])),
+    ),
     ...Object.entries(sample.namedLinks).flatMap(([name, values]) =>
       values.map((value) => make('filter', [[`filter[${name}]`, value]])),
     ),

@@ -6,8 +6,8 @@ import { WORK_TEXTS } from './work-texts.js';
 
 const TEXTS: Record<string, TextOf> = { ...REACH_TEXTS, ...WORK_TEXTS, ...ENROLLMENT_TEXTS };
 
-/** Codes with a text. */
-export const CODES = Object.keys(TEXTS);
+/** Every code; a test holds that the rules find no other. */
+export const FINDING_CODES = Object.keys(TEXTS);
 
 /** Message, advice and action of a finding. Throws for a code without a text, which no rule has. */
 export function textOf(deviceId: number, { code, since, facts }: FoundRow): FindingText {

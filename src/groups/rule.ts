@@ -83,6 +83,9 @@ function readNode(node: FilterNode, reading: Reading): void {
     case 'search':
       reading.faults.add('a rule names one attribute; it can\'t use "search"');
       return;
+    case 'codes':
+      reading.faults.add('a rule can\'t look for findings; use "health"');
+      return;
     case 'age':
       reading.facts.add(TIME_FACT);
       if (node.column.name === CONTACT) reading.hours.push(node.hours);

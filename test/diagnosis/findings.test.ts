@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createToken } from '../../src/auth/api-tokens.js';
 import { RULES } from '../../src/db/diagnosis/findings.js';
-import { CODES } from '../../src/diagnosis/finding-texts.js';
+import { FINDING_CODES } from '../../src/diagnosis/finding-texts.js';
 import { adminApi } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
 import {
@@ -62,7 +62,7 @@ describe('the diagnosis of a device', () => {
   });
 
   it('has a text for each rule, and a rule for each text', () => {
-    expect(new Set(RULES.map(({ code }) => code))).toEqual(new Set(CODES));
+    expect(new Set(RULES.map(({ code }) => code))).toEqual(new Set(FINDING_CODES));
   });
 
   it('is described in the documentation, rule by rule', () => {

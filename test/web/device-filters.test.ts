@@ -1,7 +1,9 @@
+import { FINDING_CODES } from '../../src/diagnosis/finding-texts.js';
 import { devices } from '../../src/resources/devices/devices.js';
 import { FILTERS, kindOf, MEMBERSHIPS } from '../../web/src/features/devices/attributes.js';
 import { apiRules, chipOf, hasValue, operatorsOf } from '../../web/src/features/devices/search.js';
 import { labelOfFilter } from '../../web/src/text/device-facts.js';
+import { findingName } from '../../web/src/text/findings.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 
 const KINDS: Record<string, string> = {
@@ -54,6 +56,11 @@ describe('the filters of the device list', () => {
       expect([name, kindOf(name)]).toEqual([name, isVersion ? 'version' : (KINDS[kind] ?? 'text')]);
       expect([name, FILTERS[name]?.values]).toEqual([name, values]);
     }
+  });
+
+  it('offer every finding of the diagnosis, each with a name', () => {
+    expect(new Set(FILTERS['findings']?.values)).toEqual(new Set(FINDING_CODES));
+    for (const code of FINDING_CODES) expect(findingName(code)).not.toBe(code);
   });
 
   it('have a label each', () => {

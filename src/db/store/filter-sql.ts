@@ -60,7 +60,8 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
     case 'not': {
       const inner = filterSql(node.node, depth);
       // `exists` is never null, and PostgreSQL plans `not exists` as an anti-join.
-      if (node.node.kind === 'related') return { ...inner, text: `not ${inner.text}` };
+      if (node.node.kind === 'related' || node.node.kind === 'codes')
+        return { ...inner, text: `not ${inner.text}` };
       return not(inner);
     }
     case 'related':
@@ -75,6 +76,8 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
       return ageSql(node, depth);
     case 'search':
       return searchSql(node, depth);
+    case 'codes':
+      return codesSql(node, depth);
     default: {
       const value = valueSql(node, depth);
       const implied = impliedSql(node, alias(depth));
@@ -191,6 +194,13 @@ function searchSql({ texts: { columns, others }, value }: NodeOf<'search'>, dept
 }
 
 const SEARCHED = 's';
+
+function codesSql({ codes, values }: NodeOf<'codes'>, depth: number): Sql {
+  const { table, foreignKey, column } = codes;
+  const own = `c.${quoted(foreignKey)} = ${alias(depth)}."id"`;
+  const text = `exists (select 1 from ${quoted(table)} as c where ${own} and c.${quoted(column)} = any(?::text[]))`;
+  return { text, bindings: [[...values]] };
+}
 
 function textSql({ column, op, value }: NodeOf<'text'>, depth: number): Sql {
   const [asked, pattern] = textOperator({ op, value });

@@ -9,7 +9,7 @@ import {
 import type { CreatePlan } from '../create-plan.js';
 import type { Row, Store } from '../store.js';
 import type { Ownership } from './ownership.js';
-import type { ResourceShape, SearchedTexts, ToManyShape, ToOne } from './shape.js';
+import type { CodesOfRow, ResourceShape, SearchedTexts, ToManyShape, ToOne } from './shape.js';
 
 /** The role each operation needs; null = the operation does not exist (405). */
 export interface Access {
@@ -148,6 +148,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   access: Access;
   /** What a rule named `search` searches. Rules for one of its texts use the same index. */
   search?: SearchedTexts;
+  /** What a rule of this name looks for; documents do not show these codes. */
+  codes?: Readonly<Record<string, CodesOfRow>>;
   /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
   hexOf?: Readonly<Record<string, string>>;
   /** Others than its owner do not reach a row. For types that no relationship points to. */

@@ -47,6 +47,16 @@ export interface SearchedTexts {
   others?: { table: string; foreignKey: string; columns: readonly string[] };
 }
 
+/** Codes that another table holds of the rows of a resource, each at most once. */
+export interface CodesOfRow {
+  table: string;
+  /** Its column of the resource's id. */
+  foreignKey: string;
+  /** Its column of the code. */
+  column: string;
+  values: readonly string[];
+}
+
 /** What the store needs of a resource. Column name = attribute name. */
 export interface ResourceShape {
   type: string;

@@ -26,6 +26,7 @@ export function matchesRow(row: Row, node: FilterNode): boolean {
       throw new Error('rows in memory have no times');
     case 'related':
     case 'search':
+    case 'codes':
       throw new Error(`rows in memory have no rule of the kind ${node.kind}`);
     default:
       return matchesValue(row, node);

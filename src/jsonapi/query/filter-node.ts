@@ -1,4 +1,10 @@
-import type { ResourceShape, SearchedTexts, ToManyShape, ToOne } from '../definition/shape.js';
+import type {
+  CodesOfRow,
+  ResourceShape,
+  SearchedTexts,
+  ToManyShape,
+  ToOne,
+} from '../definition/shape.js';
 
 export const COMPARISONS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const;
 export const PATTERNS = ['like', 'ilike', 'notlike', 'notilike'] as const;
@@ -40,6 +46,7 @@ export type FilterNode =
   | { kind: 'between'; column: Column; low: Scalar; high: Scalar }
   | { kind: 'null'; column: Column }
   | { kind: 'search'; texts: SearchedTexts; value: string }
+  | { kind: 'codes'; codes: CodesOfRow; values: readonly string[] }
   | { kind: 'related'; relation: ToOne | ToManyShape; shape: ResourceShape; node: FilterNode };
 
 /** The nodes of some kinds. */

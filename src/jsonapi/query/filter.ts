@@ -7,6 +7,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
+import { codesNode } from './codes.js';
 import { columnOf } from './column-values.js';
 import type { Column, FilterNode } from './filter-node.js';
 import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
@@ -150,11 +151,13 @@ function parseLeaf(rule: Json, place: Place): FilterNode {
 }
 
 function parseEnd(rule: Json, name: string, place: Place): FilterNode {
-  const { search } = place.definition;
-  if (name === SEARCH && search !== undefined) {
-    return searchNode(search, { value: rule.val, op: rule.op, parameter: place.parameter });
-  }
-  if (member(place.definition.relationships, name)) return parseRelated(rule, name, place);
+  const { definition, parameter, isShort = false } = place;
+  const { search, codes = {} } = definition;
+  const { op, val: value } = rule;
+  if (name === SEARCH && search !== undefined) return searchNode(search, { value, op, parameter });
+  const own = member(codes, name);
+  if (own !== undefined) return codesNode(own, { name, op, value, parameter, isShort });
+  if (member(definition.relationships, name)) return parseRelated(rule, name, place);
   return parseComparison(listed(rule, name, place), columnNamed(name, place), place);
 }
 
@@ -178,7 +181,8 @@ function columnNamed(name: string, place: Place): Column {
   const column = filterColumn(name, place);
   if (column) return column;
   const columns = Object.keys(definition.attributes).filter((one) => filterColumn(one, place));
-  const known = ['id', ...columns, ...relatedNames(place)];
+  const codes = Object.keys(definition.codes ?? {});
+  const known = ['id', ...columns, ...codes, ...relatedNames(place)];
   const message = `${definition.type} can't be filtered by "${name}"; ${knownNames(name, known)}`;
   throw invalidParameter(parameter, message);
 }

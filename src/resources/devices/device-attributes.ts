@@ -18,6 +18,15 @@ const STATES = ['dep', 'authenticated', 'enrolled', 'unenrolled'];
 export const ENROLLMENT_METHODS = ['profile', 'ota', 'automated', 'account_user', 'account_device'];
 const PLATFORMS = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
 
+/** Codes of the diagnosis; a test holds that they are all. */
+export const FINDINGS = [
+  ...['no_push_token', 'topic_mismatch', 'push_token_refused', 'push_failing', 'silent'],
+  ...['clock_wrong', 'not_now', 'command_unanswered', 'commands_failing', 'items_failed'],
+  ...['inventory_stale', 'enrollment_incomplete', 'unenrolled', 'setup_stuck'],
+  ...['enrollment_replaced', 'enrollment_held', 'identity_expires_soon', 'identity_expired'],
+  ...['identity_refused', 'dep_profile_differs'],
+];
+
 /** A space in front or behind would make another device of the same number. */
 const WITHOUT_SPACES = { pattern: /^(\S(.*\S)?)?$/, like: 'without spaces in front or behind' };
 

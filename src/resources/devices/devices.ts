@@ -3,6 +3,7 @@ import { deviceCommands } from '../commands/device-commands.js';
 import { operatorWrites } from '../common.js';
 import {
   depServices,
+  FINDINGS,
   hardware,
   identity,
   management,
@@ -44,6 +45,14 @@ export const devices = defineResource<DeviceServices>({
       table: 'device_users',
       foreignKey: 'device_id',
       columns: ['short_name', 'long_name'],
+    },
+  },
+  codes: {
+    findings: {
+      table: 'device_findings',
+      foreignKey: 'device_id',
+      column: 'code',
+      values: FINDINGS,
     },
   },
   attributes: {

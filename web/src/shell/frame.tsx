@@ -54,7 +54,7 @@ function Sidebar({ me }: { me: Me | undefined }) {
           return (
             <Link key={name} to={to} className="nav" aria-current={current ? 'page' : undefined}>
               <Icon name={name} />
-              <span>{text.pages[name]}</span>
+              <span>{text.nav[name]}</span>
             </Link>
           );
         })}

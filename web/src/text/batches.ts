@@ -5,7 +5,7 @@ const number = (count: number) => count.toLocaleString('en');
 export const batchesText = {
   list: {
     table: 'Batches',
-    none: 'No command has been sent to several devices yet',
+    none: 'No command has been sent to several devices yet.',
     noneWhy: 'A batch sends one command to many devices and shows what becomes of it.',
     name: 'Batch',
     state: 'State',

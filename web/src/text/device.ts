@@ -39,7 +39,7 @@ const commands = (count: number) => (count === 1 ? '1 command' : `${count} comma
 export const deviceText = {
   page: 'Device',
   back: 'Back to devices',
-  gone: 'This device does not exist',
+  gone: 'This device does not exist.',
   goneWhy: 'It was deleted, or the address is wrong.',
   toDevices: 'Show all devices',
   copy: 'Click to copy',
@@ -59,7 +59,7 @@ export const deviceText = {
   diagnosis: 'Diagnosis',
   healthy: 'Nothing is wrong',
   severities: { stuck: 'Stuck', attention: 'Attention', info: 'For information' },
-  since: 'since',
+  began: 'began',
   cure: (path: string) => CURES.find(([end]) => end.test(path))?.[1] ?? 'Do this now',
   results: {
     accepted: 'APNs accepted the push. The device connects within seconds if it is reachable.',
@@ -178,6 +178,7 @@ export const deviceText = {
     issuer: 'Issuer',
     identity: 'With private key',
     ends: 'Valid until',
+    expired: 'Expired',
     managed: 'Managed',
     uid: 'UID',
     signedIn: 'Signed in',

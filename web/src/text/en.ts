@@ -3,18 +3,19 @@ export const text = {
   product: 'Muster',
   skip: 'Skip to the content',
   navigation: 'Pages',
-  pages: {
+  /** Short enough for a fifth of a phone's width. */
+  nav: {
     overview: 'Overview',
     devices: 'Devices',
     commands: 'Commands',
-    groups: 'Tags and groups',
+    groups: 'Groups',
     settings: 'Settings',
   },
   theme: { light: 'Light', dark: 'Dark' },
   signIn: {
     title: 'Sign in to Muster',
     token: 'API token',
-    hint: 'The first start wrote one to DATA_DIR/admin-token. Make others with `muster token create`.',
+    hint: 'The first start wrote one to DATA_DIR/admin-token. Others are made by the command muster token create.',
     submit: 'Sign in',
     link: 'Signing in with the link…',
     linkFailed: 'The link did not work',
@@ -28,7 +29,7 @@ export const text = {
     action: 'That did not work',
     request: 'Request',
     retry: 'Try again',
-    notFound: 'There is no such page',
+    notFound: 'There is no such page.',
     toOverview: 'Go to the overview',
     offline: 'No connection to the server. What you see may be old.',
   },

@@ -4,6 +4,7 @@ const devices = (count: number) =>
   count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
 
 export const groupsText = {
+  curlTitle: 'The form as curl',
   curl: 'What this form sends. TOKEN is a shell variable with your API token.',
   title: 'Tags and groups',
   parts: 'Tags and groups',
@@ -30,9 +31,9 @@ export const groupsText = {
   saveTag: 'Save tag',
   createTag: 'Create tag',
   saved: 'Saved.',
-  noTags: 'There are no tags yet',
+  noTags: 'There are no tags yet.',
   noTagsWhy: 'Tags mark devices by hand. Rules, profiles and batches can use them.',
-  noGroups: 'There are no groups yet',
+  noGroups: 'There are no groups yet.',
   noGroupsWhy: 'Assign profiles to a group; a smart group chooses its devices by a rule.',
   first: (shown: number, total: number) =>
     `The first ${shown.toLocaleString('en')} of ${total.toLocaleString('en')} are shown.`,

@@ -1,3 +1,10 @@
+const YEAR = 365;
+
+function expiresIn(days: number): string {
+  if (days >= 2 * YEAR) return `${Math.floor(days / YEAR)} years left`;
+  return days === 1 ? '1 day left' : `${days} days left`;
+}
+
 export const overviewText = {
   setUp: 'Go to the set-up',
   setUpMissing: 'Without a push certificate no device is woken for its commands',
@@ -7,7 +14,8 @@ export const overviewText = {
   findings: 'What is wrong',
   noFindings: 'No device has a fault.',
   credentials: 'Certificates and tokens',
-  expiresIn: (days: number) => (days === 1 ? '1 day left' : `${days} days left`),
+  expiresIn,
+  warnings: 'Warnings',
   expired: 'Expired',
   platform: 'Platforms',
   os_version: 'OS versions',
@@ -17,29 +25,7 @@ export const overviewText = {
   batches: 'Running batches',
   noBatches: 'No batch is running.',
   devices: (count: number) => (count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`),
-  noDevices: 'No device has enrolled yet',
+  noDevices: 'No device has enrolled yet.',
   enroll:
     'Open the enrollment page of this server (/enroll) on a device, or add an account of Automated Device Enrollment. With LAB=on, `npm run simulate` enrolls simulated devices.',
-  codes: {
-    no_push_token: 'No push token',
-    topic_mismatch: 'Another push topic',
-    push_token_refused: 'Push token refused',
-    push_failing: 'Pushes fail',
-    silent: 'No contact',
-    clock_wrong: 'Wrong clock',
-    not_now: 'Answers NotNow',
-    command_unanswered: 'Command never answered',
-    commands_failing: 'Commands fail',
-    items_failed: 'Profile failed',
-    inventory_stale: 'Old inventory',
-    enrollment_incomplete: 'Enrollment not finished',
-    unenrolled: 'Unenrolled',
-    setup_stuck: 'Stuck in Setup Assistant',
-    enrollment_replaced: 'Enrollment replaced',
-    enrollment_held: 'Enrollment waits for approval',
-    identity_expires_soon: 'Identity expires soon',
-    identity_expired: 'Identity expired',
-    identity_refused: 'Identity refused',
-    dep_profile_differs: 'DEP profile differs',
-  } as Record<string, string>,
 };

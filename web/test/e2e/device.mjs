@@ -88,6 +88,18 @@ export const TASKS = {
     await diagnosis.getByText('APNs refused the push: BadDeviceToken.').waitFor();
   },
 
+  'a number of the overview leads to its devices': async (session) => {
+    const { page, lab } = session;
+    const { data } = await lab.api('GET', '/devices?filter[findings]=push_token_refused');
+    await open(session, '/');
+    await page.getByRole('link', { name: /^Push token refused/ }).click();
+    await page.getByText('Findings include Push token refused').waitFor();
+    for (const { attributes } of data) {
+      await page.getByRole('row').filter({ hasText: attributes.serial_number }).waitFor();
+    }
+    assertEqual(await page.getByRole('row').count(), data.length + 1, 'rows with their heading');
+  },
+
   'each tab shows what the device has reported': async (session) => {
     const { page } = session;
     await openDevice(session, await aMac(session));

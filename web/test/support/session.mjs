@@ -4,8 +4,8 @@ import { chromium } from 'playwright-core';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const WAIT = 20_000;
-const DESK = { width: 1280, height: 800 };
-const PHONE = { width: 360, height: 800 };
+export const DESK = { width: 1280, height: 800 };
+export const PHONE = { width: 360, height: 800 };
 /** Browsers write every refusal to the console: of who is signed out, and of a form that is not valid. */
 const EXPECTED = /status of (?:401|409|422)/;
 
@@ -48,8 +48,7 @@ export class Session {
     const name = this.#pageName();
     if (!this.#checked.has(name)) await this.#runAxe('light', PHONE);
     this.#checked.add(name);
-    await this.page.setViewportSize(DESK);
-    await this.#setTheme('light');
+    await this.show({ theme: 'light', viewport: DESK });
   }
 
   /** Where a task has ended: each page once. */
@@ -63,8 +62,7 @@ export class Session {
   }
 
   async #runAxe(theme, viewport) {
-    await this.page.setViewportSize(viewport);
-    await this.#setTheme(theme);
+    await this.show({ theme, viewport });
     if (await this.page.evaluate(() => globalThis.axe === undefined)) await this.page.evaluate(AXE);
     const { violations } = await this.page.evaluate(() => globalThis.axe.run());
     if (violations.length === 0) return;
@@ -73,8 +71,10 @@ export class Session {
     throw new Error(`${where} is not accessible:\n${found.join('\n')}`);
   }
 
-  #setTheme(theme) {
-    return this.page.evaluate((name) => {
+  /** The page in a theme and at a width. */
+  async show({ theme, viewport }) {
+    await this.page.setViewportSize(viewport);
+    await this.page.evaluate((name) => {
       document.documentElement.dataset.theme = name;
     }, theme);
   }

@@ -139,7 +139,7 @@ function filterSchemas(): Schemas {
         type: 'string',
         description:
           'An attribute, `id`, a relationship, or `relationship__attribute`; of devices also `search` ' +
-          'with `contains`.',
+          'with `contains`, and `findings` of the diagnosis with `eq` or `in`.',
       },
       op: { type: 'string', enum: OPERATORS },
       val: {

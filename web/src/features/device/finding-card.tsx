@@ -19,7 +19,7 @@ export function FindingCard({ id, finding }: { id: number; finding: Finding }) {
       <p className="finding-head">
         <Status tone={TONES[severity]}>{words.severities[severity]}</Status>
         <span className="soft">
-          {words.since} <Time at={since} />
+          {words.began} <Time at={since} />
         </span>
       </p>
       <p className="finding-message">{message}</p>

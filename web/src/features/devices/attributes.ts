@@ -1,6 +1,7 @@
 // Imports with extensions: tests that run in Node read this file, too.
 import { FACTS } from '../../api/facts.js';
 import type { components } from '../../api/schema.js';
+import { FINDINGS } from '../../text/findings.js';
 
 export type Kind = 'text' | 'version' | 'time' | 'boolean' | 'choice' | 'number' | 'membership';
 
@@ -72,7 +73,7 @@ export const DEFAULT_COLUMNS = [
 ];
 
 /** Of these a device has any number: the list filters by them and has no columns of them. */
-export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications'];
+export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications', 'findings'];
 
 export type Filter = Pick<Attribute, 'kind' | 'values'>;
 
@@ -99,6 +100,7 @@ export const FILTERS: Partial<Record<string, Filter>> = {
   ...VOLATILE,
   ...ATTRIBUTES,
   ...Object.fromEntries(MEMBERSHIPS.map((name) => [name, { kind: 'membership' } as const])),
+  findings: { kind: 'membership', values: Object.keys(FINDINGS) },
 };
 
 export function kindOf(name: string): Kind {

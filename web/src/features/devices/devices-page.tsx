@@ -49,7 +49,7 @@ export function DevicesPage() {
   return (
     <Page
       fill
-      title={text.pages.devices}
+      title={text.nav.devices}
       about={
         <span className="soft" role="status">
           {query.data !== undefined && count}

@@ -3,6 +3,7 @@ import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { labelOfFilter } from '../../text/device-facts';
 import { devicesText as words } from '../../text/devices';
+import { findingName } from '../../text/findings';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
@@ -90,5 +91,6 @@ function pick(typed: string, options: readonly Value[]): string {
 
 function labelOfValue(name: string, value: string): string {
   if (kindOf(name) === 'boolean') return value === 'true' ? words.yes : words.no;
+  if (name === 'findings') return findingName(value);
   return name === 'health' ? (words.health[value] ?? value) : value;
 }

@@ -1,3 +1,5 @@
+import { findingName } from '../../text/findings.js';
+
 interface Membership {
   name: string;
   op: string;
@@ -6,10 +8,11 @@ interface Membership {
 
 /**
  * Names of tags are unique and stand for themselves. Groups may share a name: the value is the id,
- * followed by the name for people. An application goes by its name or its bundle identifier.
+ * followed by the name for people. An application goes by its name or its bundle identifier, a finding by its code.
  */
 export function membershipRule({ name, op, value }: Membership): Record<string, unknown> {
-  const rule = { name, op: 'any', val: innerRule(name, value) };
+  const rule =
+    name === 'findings' ? equals(name, value) : { name, op: 'any', val: innerRule(name, value) };
   return op === 'has' ? rule : { not: rule };
 }
 
@@ -24,5 +27,6 @@ function equals(name: string, val: string | number) {
 }
 
 export function membershipName({ name, value }: Pick<Membership, 'name' | 'value'>): string {
+  if (name === 'findings') return findingName(value);
   return name === 'device_groups' ? value.replace(/^\d+ /, '') : value;
 }

@@ -30,7 +30,7 @@ export function GroupCurl({ id, values }: Props) {
   };
   return (
     <AsCurl
-      words={{ ...text.curl, about: words.curl }}
+      words={{ ...text.curl, title: words.curlTitle, about: words.curl }}
       requests={rule === undefined ? [store] : [count, store]}
     />
   );

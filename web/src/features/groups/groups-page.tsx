@@ -46,6 +46,7 @@ const COLUMNS: PlainColumn<Group>[] = [
     name: 'changed',
     label: words.changed,
     isTight: true,
+    isMinor: true,
     cell: ({ updated_at }) => <Time at={updated_at} />,
   },
 ];

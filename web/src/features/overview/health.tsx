@@ -1,4 +1,5 @@
 import { Link } from '@tanstack/react-router';
+import { findingName } from '../../text/findings';
 import { overviewText as words } from '../../text/overview';
 import { Status, type Tone } from '../../ui/status';
 import './overview.css';
@@ -27,14 +28,17 @@ interface Finding {
   count: number;
 }
 
+/** Each leads to its devices. */
 export function Findings({ findings }: { findings: Finding[] }) {
   if (findings.length === 0) return <p className="soft">{words.noFindings}</p>;
   return (
     <ul className="lines">
       {findings.map(({ code, severity, count }) => (
         <li key={code}>
-          <Status tone={toneOf(severity)}>{words.codes[code] ?? code}</Status>
-          <span className="number">{count.toLocaleString('en')}</span>
+          <Link to="/devices" search={{ f: [`findings~has~${code}`] }} className="line">
+            <Status tone={toneOf(severity)}>{findingName(code)}</Status>
+            <span className="number">{count.toLocaleString('en')}</span>
+          </Link>
         </li>
       ))}
     </ul>

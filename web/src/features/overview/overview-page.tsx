@@ -1,6 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { BatchBar } from '../../api/batch-bar';
+import type { Counts } from '../../api/batch-progress';
 import { Part } from '../../api/part';
+import { credentialsQuery } from '../../api/server';
 import { text } from '../../text/en';
 import { overviewText as words } from '../../text/overview';
 import { AsCurl } from '../../ui/as-curl';
@@ -9,15 +12,9 @@ import { Page, Section } from '../../ui/page';
 import { Credentials } from './credentials';
 import { FacetBars } from './facet-bars';
 import { Findings, HealthFigures } from './health';
-import {
-  credentialsQuery,
-  FACETS,
-  facetsQuery,
-  healthQuery,
-  OVERVIEW_PATHS,
-  runningBatchesQuery,
-} from './queries';
+import { FACETS, facetsQuery, healthQuery, OVERVIEW_PATHS, runningBatchesQuery } from './queries';
 import { SetUpNotice } from './set-up-notice';
+import { Warnings } from './warnings';
 
 const PARTS = ['health', 'credentials', 'batches', 'platform'] as const;
 
@@ -29,7 +26,7 @@ export function OverviewPage() {
   const total = facets.data?.total;
   return (
     <Page
-      title={text.pages.overview}
+      title={text.nav.overview}
       about={total !== undefined && <span className="soft">{words.devices(total)}</span>}
     >
       <SetUpNotice devices={total} />
@@ -46,7 +43,9 @@ export function OverviewPage() {
           <Part query={health}>{(data) => <Findings findings={data.findings} />}</Part>
         </Section>
         <Section title={words.credentials}>
-          <Part query={credentials}>{(data) => <Credentials {...data} />}</Part>
+          <Part query={credentials}>
+            {(data) => <Credentials credentials={data.credentials} />}
+          </Part>
         </Section>
         <Section title={words.batches}>
           <Part query={batches}>
@@ -54,12 +53,13 @@ export function OverviewPage() {
               rows.length === 0 ? (
                 <p className="soft">{words.noBatches}</p>
               ) : (
-                <ul>
-                  {rows.map((batch) => (
-                    <li key={batch.id}>
-                      <Link to="/commands/batches/$id" params={{ id: String(batch.id) }}>
-                        {batch.name ?? batch.request_type}
+                <ul className="batches">
+                  {rows.map(({ id, name, request_type: requestType, counts }) => (
+                    <li key={id}>
+                      <Link to="/commands/batches/$id" params={{ id: String(id) }}>
+                        {name ?? requestType}
                       </Link>
+                      <BatchBar counts={counts as Counts | null} />
                     </li>
                   ))}
                 </ul>
@@ -68,6 +68,7 @@ export function OverviewPage() {
           </Part>
         </Section>
       </div>
+      <Warnings warnings={credentials.data?.warnings ?? []} />
       <div className="columns">
         {FACETS.map((name) => (
           <Section key={name} title={words[name]}>

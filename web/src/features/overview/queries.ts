@@ -26,11 +26,6 @@ export const facetsQuery = queryOptions({
   },
 });
 
-export const credentialsQuery = queryOptions({
-  queryKey: ['credentials'],
-  queryFn: async () => (await call(() => client.GET('/credentials'))).data.attributes,
-});
-
 const RUNNING = {
   page: { size: 10 },
   sort: ['-id'],

@@ -1,6 +1,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { ActionError } from '../../../api/action-error';
+import { progressOf } from '../../../api/batch-progress';
 import { isApiError } from '../../../api/errors';
 import { useMay } from '../../../api/rights';
 import { batchesText } from '../../../text/batches';
@@ -8,7 +9,7 @@ import { commandsText } from '../../../text/commands';
 import { Button } from '../../../ui/button';
 import { ConfirmDialog } from '../../../ui/confirm-dialog';
 import { ConfirmSend } from '../sender/confirm-send';
-import { type Batch, hasEnded, progressOf, useBatchAction } from './queries';
+import { type Batch, hasEnded, useBatchAction } from './queries';
 
 const words = batchesText.batch;
 

@@ -1,6 +1,7 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import type { Counts } from '../../../api/batch-progress';
 import { ErrorPanel } from '../../../api/error-panel';
 import { batchesText } from '../../../text/batches';
 import { commandsText } from '../../../text/commands';
@@ -12,7 +13,7 @@ import { Tabs } from '../../../ui/tabs';
 import { Time } from '../../../ui/time';
 import { CommandStatus } from './batch-state';
 import { answerOf } from './command-answer';
-import { type BatchCommand, batchCommandsQuery, type Counts } from './queries';
+import { type BatchCommand, batchCommandsQuery } from './queries';
 
 const words = batchesText.batch;
 
@@ -125,7 +126,7 @@ function Tab({ status, label, count }: TabProps) {
     <Link
       from="/commands/batches/$id"
       to="."
-      search={{ status }}
+      search={status === undefined ? {} : { status }}
       className="tab"
       resetScroll={false}
       activeOptions={{ exact: true, explicitUndefined: true, includeSearch: true }}

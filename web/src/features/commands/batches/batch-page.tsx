@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { BatchBar } from '../../../api/batch-bar';
 import { Part } from '../../../api/part';
 import { batchesText } from '../../../text/batches';
 import { text } from '../../../text/en';
@@ -7,7 +8,6 @@ import { AsCurl } from '../../../ui/as-curl';
 import { Page, Section } from '../../../ui/page';
 import { Reasons, summaryOf } from '../sender/dry-run';
 import { BatchActions } from './batch-actions';
-import { BatchBar } from './batch-bar';
 import { BatchCommands } from './batch-commands';
 import { BatchFacts } from './batch-facts';
 import { BatchFailures } from './batch-failures';

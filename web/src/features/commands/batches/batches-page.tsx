@@ -1,5 +1,6 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { BatchBar } from '../../../api/batch-bar';
 import { ErrorPanel } from '../../../api/error-panel';
 import { useMay } from '../../../api/rights';
 import { batchesText } from '../../../text/batches';
@@ -11,7 +12,6 @@ import { Empty, Skeleton } from '../../../ui/notice';
 import { Page } from '../../../ui/page';
 import { type PlainColumn, PlainTable } from '../../../ui/plain-table';
 import { Time } from '../../../ui/time';
-import { BatchBar } from './batch-bar';
 import { BatchState } from './batch-state';
 import { type Batch, batchesQuery } from './queries';
 import '../commands.css';
@@ -35,6 +35,7 @@ const COLUMNS: PlainColumn<Batch>[] = [
     name: 'state',
     label: words.state,
     isTight: true,
+    isMinor: true,
     cell: ({ state }) => <BatchState state={state} />,
   },
   {

@@ -5,13 +5,12 @@ import {
   useMutation,
   useQueryClient,
 } from '@tanstack/react-query';
+import { type Counts, progressOf } from '../../../api/batch-progress';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../../api/rows';
 import type { Targets } from '../sender/queries';
-
-export type Counts = Readonly<Record<string, number>>;
 
 /** Commands that ended with the same error. */
 export interface Failure {
@@ -93,35 +92,9 @@ export function batchQuery(id: string) {
   });
 }
 
-const FINAL = ['Acknowledged', 'Error', 'CommandFormatError', 'Expired', 'Cancelled'];
-const FAILED = ['Error', 'CommandFormatError', 'Expired'];
-
 /** It has ended, and so has each of its commands. */
 export function isSettled(batch: Pick<Batch, 'state' | 'counts'>): boolean {
   return hasEnded(batch) && progressOf(batch.counts).waiting === 0;
-}
-
-export interface Progress {
-  done: number;
-  failed: number;
-  waiting: number;
-  cancelled: number;
-}
-
-export function progressOf(counts: Counts | null | undefined): Progress {
-  return {
-    done: counts?.['Acknowledged'] ?? 0,
-    failed: sum(counts, (status) => FAILED.includes(status)),
-    waiting: sum(counts, (status) => !FINAL.includes(status)),
-    cancelled: counts?.['Cancelled'] ?? 0,
-  };
-}
-
-function sum(counts: Counts | null | undefined, has: (status: string) => boolean): number {
-  return Object.entries(counts ?? {}).reduce(
-    (total, [status, count]) => (has(status) ? total + count : total),
-    0,
-  );
 }
 
 export type BatchCommand = RowOf<Schemas['commands_resource']> & {

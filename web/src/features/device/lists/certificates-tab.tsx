@@ -1,5 +1,6 @@
 import { deviceText as words } from '../../../text/device';
 import type { PlainColumn } from '../../../ui/plain-table';
+import { Status } from '../../../ui/status';
 import { Time } from '../../../ui/time';
 import type { ListRow } from '../queries';
 import { Named, YesNo } from './cells';
@@ -35,9 +36,23 @@ const COLUMNS: PlainColumn<ListRow<'installed_certificates'>>[] = [
     name: 'ends',
     label: words.columns.ends,
     isTight: true,
-    cell: ({ not_after: end }) => <Time at={end} />,
+    cell: ({ not_after: end }) => (
+      <>
+        <Time at={end} />
+        {isPast(end) && (
+          <>
+            {' '}
+            <Status tone="bad">{words.columns.expired}</Status>
+          </>
+        )}
+      </>
+    ),
   },
 ];
+
+function isPast(time: string | null | undefined): boolean {
+  return typeof time === 'string' && Date.parse(time) < Date.now();
+}
 
 export function CertificatesTab({ id }: { id: number }) {
   return (

@@ -39,6 +39,7 @@ const COLUMNS: PlainColumn<Tag>[] = [
     name: 'changed',
     label: words.changed,
     isTight: true,
+    isMinor: true,
     cell: ({ updated_at }) => <Time at={updated_at} />,
   },
 ];

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Part } from '../../../api/part';
 import { credentialsQuery } from '../../../api/server';
+import { sentenceOf } from '../../../text/sentence';
 import { settingsText } from '../../../text/settings';
 import { Notice } from '../../../ui/notice';
 import { Section } from '../../../ui/page';
@@ -54,10 +55,4 @@ export function CertificatesPage() {
       </Section>
     </SettingsFrame>
   );
-}
-
-/** `no_push_certificate` reads "No push certificate". */
-function sentenceOf(code: string): string {
-  const said = code.replaceAll('_', ' ').replace(/\bdep\b/, 'DEP');
-  return said.charAt(0).toUpperCase() + said.slice(1);
 }
