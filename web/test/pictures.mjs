@@ -45,8 +45,8 @@ async function fill(lab) {
     const document = { data: { type, attributes, relationships } };
     return (await lab.api('POST', `/${type}`, document)).data;
   };
-  await create('tags', { name: 'Accounting', color: '#2f9e44' }, { devices });
-  const tag = await create('tags', { name: 'Lobby', color: '#e8590c' }, { devices });
+  await create('tags', { name: 'Accounting', color: '2f9e44' }, { devices });
+  const tag = await create('tags', { name: 'Lobby', color: 'e8590c' }, { devices });
   const group = await create('device_groups', { name: 'Front desk' }, { devices });
   const profile = await uploadProfile(lab);
   const target = { data: { type: 'tags', id: tag.id } };

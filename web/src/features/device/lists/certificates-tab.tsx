@@ -40,10 +40,9 @@ const COLUMNS: PlainColumn<ListRow<'installed_certificates'>>[] = [
       <>
         <Time at={end} />
         {isPast(end) && (
-          <>
-            {' '}
+          <div>
             <Status tone="bad">{words.columns.expired}</Status>
-          </>
+          </div>
         )}
       </>
     ),
