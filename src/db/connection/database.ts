@@ -18,6 +18,8 @@ export interface Database {
   knex: Knex;
   /** The device path's own connections, for `runStatement`. */
   pool: pg.Pool;
+  /** The most connections of `pool`. */
+  poolSize: number;
   /** Connections of the background work: the job queue and pushes. */
   background: pg.Pool;
   /** For lists and counts of the admin API. */
@@ -194,6 +196,7 @@ export function connectDatabase(options: DatabaseOptions): Database {
   return {
     knex: builder,
     pool,
+    poolSize: sizes.device,
     background,
     lists,
     createClient: () => new pg.Client(client),

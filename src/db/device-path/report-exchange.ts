@@ -115,17 +115,21 @@ export class ReportExchange {
 /** Buffers inside arrays travel as hex; beyond this size a report goes alone, as binary. */
 const LARGE_RESULT = 8 * 1024;
 
+/** Statements at once; each takes a core of PostgreSQL. */
+const MAX_IN_FLIGHT = 4;
+/**
+ * Of the connections of the device path. Of several processes on one machine each has fewer, so that their batches
+ * are as large, and as cheap for each report, as those of one.
+ */
+const SHARE_IN_FLIGHT = 0.4;
+
 /** Reports of one channel, gathered into small batches under load. */
 class Channel {
   readonly #db: Database;
   readonly #channel: keyof typeof EXCHANGE;
   readonly #handledTypes: readonly string[];
   readonly #payloads: KnownPayloads;
-  readonly #batcher = new MicroBatcher((reports: IncomingReport[]) => this.#runBatch(reports), {
-    maxBatch: 16,
-    maxInFlight: 4,
-    keyOf: ({ fingerprint }: IncomingReport) => fingerprint.toString('latin1'),
-  });
+  readonly #batcher: MicroBatcher<IncomingReport, ExchangeResult>;
 
   constructor(
     { db, handledTypes }: ReportExchangeOptions,
@@ -136,6 +140,11 @@ class Channel {
     this.#channel = channel;
     this.#handledTypes = handledTypes;
     this.#payloads = payloads;
+    this.#batcher = new MicroBatcher((reports: IncomingReport[]) => this.#runBatch(reports), {
+      maxBatch: 16,
+      maxInFlight: Math.min(MAX_IN_FLIGHT, Math.ceil(db.poolSize * SHARE_IN_FLIGHT)),
+      keyOf: ({ fingerprint }: IncomingReport) => fingerprint.toString('latin1'),
+    });
   }
 
   exchange(report: IncomingReport): Promise<ExchangeResult> {
