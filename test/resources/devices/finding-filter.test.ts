@@ -51,7 +51,7 @@ async function fault(query: Record<string, string>): Promise<unknown> {
 
 describe('devices by what the diagnosis has found', () => {
   it('know every code', () => {
-    expect(new Set(devices.codes?.['findings']?.values)).toEqual(new Set(FINDING_CODES));
+    expect(new Set(devices.codes?.findings?.values)).toEqual(new Set(FINDING_CODES));
   });
 
   it('have one of the codes of the short form', async () => {
