@@ -87,7 +87,7 @@ async function make(
     await finishBackup(db, id, made);
     const ms = Math.round(performance.now() - started);
     logger.info({ backup: id, file, ...made, ms }, 'a backup was made');
-    await markBackupsDeleted(db, await deleteOldBackups(directory, backupKeep));
+    await markBackupsDeleted(db, await deleteOldBackups(directory, backupKeep, file));
     await removeOldBackups(db);
   } catch (error) {
     await removePartials(file, 0).catch(() => undefined); // The directory may be gone.

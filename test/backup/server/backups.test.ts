@@ -137,4 +137,14 @@ describe('old backups', () => {
       ['mine.backup', names[1], names[2], 'muster-old.backup'].sort(),
     );
   });
+
+  it('are not the one that was just made, whatever later names there are', async () => {
+    const place = temporaryDirectory();
+    const [made = '', ...later] = ['2026', '2098', '2099'].map(
+      (year) => `muster-${year}0101T000000Z.backup`,
+    );
+    for (const name of [made, ...later]) writeFileSync(join(place, name), '');
+    expect(await deleteOldBackups(place, 2, join(place, made))).toEqual([]);
+    expect(readdirSync(place).sort()).toEqual([made, ...later]);
+  });
 });
