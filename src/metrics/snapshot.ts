@@ -11,7 +11,7 @@ export interface SnapshotOptions {
   /** While there are former figures, which it gets otherwise, it waits no longer than this. */
   waitMs?: number | undefined;
   /** A reading that is older is not waited for while it has some figures: a large fleet takes long to count. */
-  patienceMs?: number | undefined;
+  maxWholeWaitMs?: number | undefined;
   now?: (() => number) | undefined;
 }
 
@@ -44,7 +44,7 @@ export function createSnapshot<T extends object>(
   options: SnapshotOptions,
 ): Snapshot<T> {
   const { maxAgeMs = 10_000, deadlineMs = 3_000, now = Date.now } = options;
-  const { waitMs = 30, patienceMs = 1_000 } = options;
+  const { waitMs = 30, maxWholeWaitMs = 1_000 } = options;
   const readAll = createReader(sources, options.logger);
   let last: { values: Partial<T>; staleAt: number; uselessAt: number } | undefined;
   let reading: Reading<T> | undefined;
@@ -68,8 +68,8 @@ export function createSnapshot<T extends object>(
 
   async function readWithoutFormer({ startedAt, values, first, whole }: Reading<T>) {
     await withDeadline(Promise.race([first, whole]), deadlineMs);
-    const patience = Math.max(waitMs, patienceMs - (now() - startedAt));
-    if (Object.keys(values).length > 0) await withDeadline(whole, Math.min(patience, deadlineMs));
+    const wait = Math.max(waitMs, maxWholeWaitMs - (now() - startedAt));
+    if (Object.keys(values).length > 0) await withDeadline(whole, Math.min(wait, deadlineMs));
     return values;
   }
 

@@ -92,7 +92,7 @@ describe('a snapshot', () => {
         finish = resolve;
       });
     const sources = { quick: async () => 1, slow };
-    const snapshot = snapshotOf(sources, { patienceMs: 5, waitMs: 5 });
+    const snapshot = snapshotOf(sources, { maxWholeWaitMs: 5, waitMs: 5 });
     snapshot.start();
     expect(await snapshot.read()).toEqual({ quick: 1 });
     expect(await snapshot.read()).toEqual({ quick: 1 });
