@@ -7,10 +7,9 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
-import { codesNode } from './codes.js';
 import { columnOf } from './column-values.js';
 import type { Column, FilterNode } from './filter-node.js';
-import { parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
+import { codesNode, parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './parameters.js';
 import { SEARCH, searchNode } from './search.js';
 

@@ -3,7 +3,6 @@ import { Link } from '@tanstack/react-router';
 import { BatchBar } from '../../api/batch-bar';
 import type { Counts } from '../../api/batch-progress';
 import { Part } from '../../api/part';
-import { credentialsQuery } from '../../api/server';
 import { text } from '../../text/en';
 import { overviewText as words } from '../../text/overview';
 import { AsCurl } from '../../ui/as-curl';
@@ -12,7 +11,14 @@ import { Page, Section } from '../../ui/page';
 import { Credentials } from './credentials';
 import { FacetBars } from './facet-bars';
 import { Findings, HealthFigures } from './health';
-import { FACETS, facetsQuery, healthQuery, OVERVIEW_PATHS, runningBatchesQuery } from './queries';
+import {
+  credentialsQuery,
+  FACETS,
+  facetsQuery,
+  healthQuery,
+  OVERVIEW_PATHS,
+  runningBatchesQuery,
+} from './queries';
 import { SetUpNotice } from './set-up-notice';
 import { Warnings } from './warnings';
 

@@ -3,8 +3,12 @@ import { call, client } from '../../api/client';
 import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { rowsOf } from '../../api/rows';
+import { credentialsQuery as serverCredentialsQuery } from '../../api/server';
 
 export const FACETS = ['platform', 'os_version', 'model_name'] as const;
+
+/** They change by the day, and counting what uses them takes a large database long. */
+export const credentialsQuery = { ...serverCredentialsQuery, refetchInterval: 60_000 };
 
 export const healthQuery = queryOptions({
   ...LIVE,

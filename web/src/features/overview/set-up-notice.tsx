@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { credentialsQuery } from '../../api/server';
 import { overviewText as words } from '../../text/overview';
 import { Notice } from '../../ui/notice';
+import { credentialsQuery } from './queries';
 
 /** Warnings of what the set-up is for. */
 const MISSING = ['no_push_certificate', 'push_certificate_expired', 'push_certificate_without_key'];
