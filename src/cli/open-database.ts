@@ -1,8 +1,9 @@
 // What commands beside the server open: its database, and the secrets in it.
-import { loadConfig, withHttps } from '../config/config.js';
+import { type Config, loadConfig, withHttps } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import { migrate } from '../db/schema/migrate.js';
+import { migrate, migrationStatus } from '../db/schema/migrate.js';
+import { type AppError, unavailable } from '../errors.js';
 import { createLogger } from '../logger.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
@@ -11,6 +12,7 @@ import type { OpenBackupIo } from './backup/backup.js';
 import type { RestoreIo } from './backup/restore.js';
 import type { WithDatabase } from './keys/keys.js';
 import type { LinkIo } from './link/link.js';
+import { requireDatabase } from './missing-database.js';
 import type { OpenPushCert } from './push-cert/push-cert-services.js';
 
 /** Opens the running server's database, or starts the embedded one for this command. */
@@ -27,16 +29,42 @@ export async function withDatabase(
   }
 }
 
-/** As `withDatabase`, with the configuration of the master key. */
+/**
+ * As `withDatabase`, for what reads or changes what the server has stored: AppError unavailable where it never ran.
+ * `command`: what was called, after `muster`.
+ */
+export async function withServedDatabase(
+  command: string,
+  work: (db: Database) => Promise<void>,
+  logger = createLogger('warn'),
+): Promise<void> {
+  const config = loadConfig();
+  requireDatabase(config, command);
+  await withDatabase(async (db) => {
+    const { applied } = await migrationStatus(db);
+    if (applied.length === 0) throw emptyDatabase(config);
+    await work(db);
+  }, logger);
+}
+
+/** Or it is another program's. */
+function emptyDatabase({ databaseUrl, dataDir }: Config): AppError {
+  const where = databaseUrl === undefined ? `in DATA_DIR (${dataDir})` : 'that DATABASE_URL names';
+  return unavailable(
+    `The database ${where} has no tables of Muster. Set the one of the server, or start it: muster serve`,
+  );
+}
+
+/** As `withServedDatabase`, with the configuration of the master key. */
 export const withKeys: WithDatabase = (work) => {
   const [config, logger] = [loadConfig(), createLogger('warn')];
-  return withDatabase((db) => work({ config, db, logger }));
+  return withServedDatabase('keys', (db) => work({ config, db, logger }));
 };
 
 /** As `withKeys`, with nothing on standard output, where a backup may go. */
 export const withBackup: OpenBackupIo = (work) => {
   const [config, logger] = [loadConfig(), createLogger('warn', process.stderr)];
-  return withDatabase((db) => work({ config, db, logger }), logger);
+  return withServedDatabase('backup', (db) => work({ config, db, logger }), logger);
 };
 
 /** The configuration now, and the database once it is needed. */

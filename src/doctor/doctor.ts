@@ -1,5 +1,6 @@
 import { encodePem } from '../crypto/asn1/pem.js';
 import type { Database } from '../db/connection/database.js';
+import { postgresMessage } from '../db/connection/sqlstate.js';
 import { listAuthorities } from '../db/pki/authority-repository.js';
 import { listDeviceAnchors } from '../db/pki/tls-certificate-repository.js';
 import { probeAddress, reasonOf } from './address/address-probe.js';
@@ -74,17 +75,10 @@ export class Doctor {
   async #run(check: Check, context: SchemaContext): Promise<Finding[]> {
     const limitMs = check.limitMs ?? this.#options.limitMs ?? CHECK_LIMIT_MS;
     const found = await withinLimit(async () => check.run(context), limitMs).catch(
-      (fault: unknown) => [failedFinding(check.name, withoutStatement(fault))],
+      (fault: unknown) => [failedFinding(check.name, postgresMessage(fault) ?? reasonOf(fault))],
     );
     return found.map((one) => ({ check: check.name, ...one }));
   }
-}
-
-/** Removes the statement that Knex writes before PostgreSQL's message. */
-function withoutStatement(fault: unknown): string {
-  const reason = reasonOf(fault);
-  const isOfDatabase = fault instanceof Error && 'severity' in fault;
-  return isOfDatabase ? reason.slice(reason.lastIndexOf(' - ') + 1).replace(/^- /, '') : reason;
 }
 
 /** Whether the finding prevents the checks that read tables. */

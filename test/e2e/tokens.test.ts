@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { preparedDataDir } from '../helpers/prepared-data.js';
 import { cleanUp, newHome, processesOf, runToEnd, type Server, serve } from '../helpers/process.js';
@@ -130,9 +130,15 @@ describe('muster token, while no server runs', () => {
 
   it('works on a directory where no server ever ran', async () => {
     const fresh = join(newHome(), 'data');
-    const status = await runToEnd(['migrate', '--status'], { dataDir: fresh });
-    expect(status.code).toBe(0);
-    expect(status.output).toMatch(/^pending {2}20261121090000_first_schema\n/);
+    for (const option of ['--status', '--plan', '--rollback']) {
+      expect(await runToEnd(['migrate', option], { dataDir: fresh })).toEqual({
+        code: 1,
+        output:
+          `muster: There is no database in DATA_DIR (${fresh}), and DATABASE_URL is not set. Run muster migrate with ` +
+          'the settings of the server: in its directory, where its .env is. Or start it: muster serve\n',
+      });
+    }
+    expect(existsSync(fresh)).toBe(false);
     const migrated = await runToEnd(['migrate'], { dataDir: fresh });
     expect(migrated.code).toBe(0);
     expect(migrated.output).toMatch(/^applied {2}20261121090000_first_schema\n/);

@@ -1,5 +1,4 @@
 import { stat } from 'node:fs/promises';
-import { join, sep } from 'node:path';
 import {
   failAbandoned,
   failMissingBackups,
@@ -52,7 +51,7 @@ export function createBackupScheduleTask(deps: BackupScheduleDeps): Task<undefin
 async function noteMissing({ db, logger, settings }: BackupScheduleDeps): Promise<void> {
   const { backupDir } = settings;
   if (backupDir === undefined) return;
-  const finished = await findFinishedBackups(db, join(backupDir, sep));
+  const finished = await findFinishedBackups(db, backupDir);
   const missing: number[] = [];
   for (const { id, file } of finished) {
     const error = await stat(file).catch((cause: NodeJS.ErrnoException) => cause);

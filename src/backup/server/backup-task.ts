@@ -34,6 +34,8 @@ export interface BackupTaskDeps {
 
 const PAYLOAD = z.object({ id: z.int() });
 const PROGRESS_MS = 1_000;
+const NOT_DELETED =
+  'an old backup could not be deleted: delete it, or let the account of the server do so';
 
 /** Makes a requested backup. One that fails is shown as failed: the next one is its repetition. */
 export function createBackupTask(deps: BackupTaskDeps): Task<z.infer<typeof PAYLOAD>> {
@@ -87,13 +89,30 @@ async function make(
     await finishBackup(db, id, made);
     const ms = Math.round(performance.now() - started);
     logger.info({ backup: id, file, ...made, ms }, 'a backup was made');
-    await markBackupsDeleted(db, await deleteOldBackups(directory, backupKeep, file));
-    await removeOldBackups(db);
+    await clearOld({ db, logger }, { directory, keep: backupKeep, made: file });
   } catch (error) {
     await removePartials(file, 0).catch(() => undefined); // The directory may be gone.
     throw error;
   } finally {
     await progress.stop();
+  }
+}
+
+/** The backup is made: what goes wrong here is logged, and tried again after the next one. */
+async function clearOld(
+  { db, logger }: Pick<BackupTaskDeps, 'db' | 'logger'>,
+  { directory, keep, made }: { directory: string; keep: number; made: string },
+): Promise<void> {
+  try {
+    const { deleted, kept } = await deleteOldBackups(directory, keep, made);
+    for (const { file, cause } of kept) logger.warn({ err: cause, file }, NOT_DELETED);
+    await markBackupsDeleted(db, deleted);
+    await removeOldBackups(db);
+  } catch (err) {
+    logger.warn(
+      { err, directory },
+      'old backups could not be deleted: the next backup tries again',
+    );
   }
 }
 

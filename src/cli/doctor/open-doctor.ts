@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs';
 import { readCredentialReport } from '../../api/credentials/credentials.js';
 import { type Config, withHttps } from '../../config/config.js';
 import { SecretBox } from '../../crypto/secrets/secret-box.js';
@@ -8,13 +7,13 @@ import type { Database } from '../../db/connection/database.js';
 import { findMasterKey } from '../../doctor/checks/master-key.js';
 import { Doctor, type DoctorDatabase } from '../../doctor/doctor.js';
 import { error } from '../../doctor/finding.js';
-import { hasCluster } from '../../embedded-postgres/cluster-home.js';
 import { isOfLab } from '../../lab/pki/lab-authority.js';
 import { createLogger } from '../../logger.js';
 import { openTlsCertificates, type TlsCertificates } from '../../pki/tls/tls-certificates.js';
 import { fileProblems, readApnsCa } from '../../server/config-files.js';
 import { openDatabase } from '../../server/main.js';
 import type { OpenDatabase } from '../../server/serving.js';
+import { type Missing, missingDatabase, missingText } from '../missing-database.js';
 
 /** The report says what went wrong; the log would repeat it. */
 const SILENT = createLogger('silent');
@@ -57,11 +56,8 @@ type Opened = OpenDatabase | Extract<DoctorDatabase, { failure: unknown }>;
 
 async function open(config: Config): Promise<Opened> {
   const { databaseUrl, dataDir } = config;
-  if (databaseUrl === undefined) {
-    const refusal = refusalOf(dataDir);
-    if (refusal !== undefined) return { failure: unreadable(dataDir, refusal) };
-    if (!hasCluster(dataDir)) return { failure: noDatabase(dataDir) };
-  }
+  const missing = missingDatabase(config);
+  if (missing !== undefined) return { failure: missingFinding(missing, dataDir) };
   try {
     return await openDatabase(config, SILENT, { mode: 'use', sizes: FEW_CONNECTIONS });
   } catch (fault) {
@@ -69,30 +65,20 @@ async function open(config: Config): Promise<Opened> {
   }
 }
 
-/** The code with which the account of this process is kept out; undefined: it may enter, or there is nothing. */
-function refusalOf(dataDir: string): string | undefined {
-  try {
-    accessSync(dataDir, constants.R_OK | constants.X_OK);
-    return undefined;
-  } catch (fault) {
-    const { code = '' } = fault as NodeJS.ErrnoException;
-    return code === 'ENOENT' || code === 'ENOTDIR' ? undefined : code;
-  }
-}
+const MISSING = {
+  unreadable: {
+    code: 'data_dir_unreadable',
+    why: 'The embedded database and the master key are in it: nothing of them can be checked.',
+  },
+  none: {
+    code: 'database_missing',
+    why: 'Muster was never started here, or these settings are not those of the server.',
+  },
+} as const;
 
-function unreadable(dataDir: string, code: string) {
-  const what = `DATA_DIR (${dataDir}) cannot be read by this account (${code}).`;
-  const why = 'The embedded database and the master key are in it: nothing of them can be checked.';
-  const cure = 'Run muster doctor as the account of the server: sudo -u ACCOUNT muster doctor';
-  return error('data_dir_unreadable', { what, why, cure });
-}
-
-function noDatabase(dataDir: string) {
-  const what = `There is no database in DATA_DIR (${dataDir}), and DATABASE_URL is not set.`;
-  const why = 'Muster was never started here, or these settings are not those of the server.';
-  const cure =
-    'Run muster doctor with the settings of the server: in its directory, where its .env is. Or start it: muster serve';
-  return error('database_missing', { what, why, cure });
+function missingFinding(missing: Missing, dataDir: string) {
+  const { code, why } = MISSING[missing.kind];
+  return error(code, { ...missingText(missing, { dataDir, command: 'doctor' }), why });
 }
 
 function unreachable(fault: unknown, isExternal: boolean) {

@@ -1,10 +1,12 @@
 import type { Command } from 'commander';
 import { refuseServed } from '../../backup/restore-backup.js';
+import { loadConfig } from '../../config/config.js';
 import { canHaveProcesses } from '../../db/backup/target.js';
 import type { Database } from '../../db/connection/database.js';
 import { migrate, migrationStatus, rollback } from '../../db/schema/migrate.js';
 import { planMigrations } from '../../db/schema/migration-plan.js';
 import { createLogger } from '../../logger.js';
+import { requireDatabase } from '../missing-database.js';
 import { withDatabase } from '../open-database.js';
 import { UsageError } from '../options.js';
 import { writeLine } from '../table.js';
@@ -34,26 +36,42 @@ export function addMigrateCommand(program: Command): void {
       'undo the migrations of the last upgrade, and what was stored in their columns',
     )
     .action((options: MigrateOptions) => {
-      if (options.json && !options.plan) throw new UsageError('--json is for --plan');
+      const { status, plan, json, rollback: isReverting } = options;
+      if (json && !plan) throw new UsageError('--json is for --plan');
+      if ([status, plan, isReverting].filter(Boolean).length > 1) {
+        throw new UsageError('use one of --status, --plan and --rollback');
+      }
+      if (status || plan || isReverting) requireDatabase(loadConfig(), 'migrate');
       return withDatabase(async (db) => {
-        const logger = createLogger('warn');
-        if (options.plan) {
-          const steps = await planMigrations(db);
-          const lines = options.json ? [JSON.stringify(steps, null, 2)] : planLines(steps);
-          for (const line of lines) writeLine(line);
-          return;
-        }
-        if (options.status) {
-          const { applied, pending } = await migrationStatus(db);
-          for (const name of applied) writeLine(`applied  ${name}`);
-          for (const name of pending) writeLine(`pending  ${name}`);
-          return;
-        }
-        if (options.rollback) await requireNoServer(db);
-        const names = await (options.rollback ? rollback(db, { logger }) : migrate(db, { logger }));
-        const verb = options.rollback ? 'taken back' : 'applied';
-        for (const name of names) writeLine(`${verb}  ${name}`);
-        if (names.length === 0) writeLine('nothing to do: the schema is up to date');
+        if (plan) return await showPlan(db, { isJson: json === true });
+        if (status) return await showStatus(db);
+        await (isReverting ? revert(db) : apply(db));
       });
     });
+}
+
+async function showPlan(db: Database, { isJson }: { isJson: boolean }): Promise<void> {
+  const steps = await planMigrations(db);
+  const lines = isJson ? [JSON.stringify(steps, null, 2)] : planLines(steps);
+  for (const line of lines) writeLine(line);
+}
+
+async function showStatus(db: Database): Promise<void> {
+  const { applied, pending } = await migrationStatus(db);
+  for (const name of applied) writeLine(`applied  ${name}`);
+  for (const name of pending) writeLine(`pending  ${name}`);
+}
+
+async function apply(db: Database): Promise<void> {
+  showChanges('applied', await migrate(db, { logger: createLogger('warn') }));
+}
+
+async function revert(db: Database): Promise<void> {
+  await requireNoServer(db);
+  showChanges('taken back', await rollback(db, { logger: createLogger('warn') }));
+}
+
+function showChanges(verb: string, names: string[]): void {
+  for (const name of names) writeLine(`${verb}  ${name}`);
+  if (names.length === 0) writeLine('nothing to do: the schema is up to date');
 }

@@ -1,3 +1,4 @@
+import { join, sep } from 'node:path';
 import type { Knex } from 'knex';
 import type { Database } from '../connection/database.js';
 import type { Transaction } from '../connection/unit-of-work.js';
@@ -177,7 +178,7 @@ export async function failAbandoned(trx: Transaction, keyPrefix: string): Promis
 const IS_DUE = `
 select not exists (
   select from backups where state in ('waiting', 'running')
-    or (state in ('finished', 'deleted') and created_at > now() - :every::float8 * interval '1 ms')
+    or (state = 'finished' and created_at > now() - :every::float8 * interval '1 ms')
     or (state = 'failed' and source <> 'command'
       and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
 ) as is_due`;
@@ -194,16 +195,16 @@ export async function isBackupDue(
   return rows[0]?.is_due === true;
 }
 
-/** Finished backups that the server made of itself below `prefix`, the newest first. */
+/** Finished backups that the server made of itself in the directory, the newest first. */
 export async function findFinishedBackups(
   { background }: Pick<Database, 'background'>,
-  prefix: string,
+  directory: string,
 ): Promise<{ id: number; file: string }[]> {
   const { rows } = await background.query<{ id: number; file: string }>(
     `select id, file from backups
      where state = 'finished' and source <> 'command' and starts_with(file, $1)
      order by id desc`,
-    [prefix],
+    [join(directory, sep)],
   );
   return rows;
 }
@@ -245,7 +246,7 @@ export async function removeOldBackups({ background }: Database): Promise<void> 
 export async function backupAge(knex: Knex): Promise<number | undefined> {
   const { rows } = await knex.raw<{ rows: { age: number | null }[] }>(
     `select extract(epoch from now() - max(started_at))::float8 as age
-     from backups where state in ('finished', 'deleted')`,
+     from backups where state = 'finished'`,
   );
   return rows[0]?.age ?? undefined;
 }

@@ -50,6 +50,13 @@ export function toAppError(error: unknown, fieldOf: FieldOf = asAttribute): AppE
   return translate(error, fieldOf);
 }
 
+/** What PostgreSQL said, without the statement that Knex writes before it; undefined: the error is not its. */
+export function postgresMessage(error: unknown): string | undefined {
+  if (!types.isNativeError(error) || !('severity' in error)) return undefined;
+  const { message } = error;
+  return message.slice(message.lastIndexOf(' - ') + 1).replace(/^- /, '');
+}
+
 /** PostgreSQL aborted this transaction in favour of another; a retry will most likely succeed. */
 export function isConflictOfLocks(error: unknown): boolean {
   const driver = error instanceof AppError ? error.cause : error;

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type pg from 'pg';
-import { AppError } from '../../errors.js';
+import { AppError, unavailable } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { Database } from '../connection/database.js';
+import { isOutage } from '../connection/outage.js';
+import { postgresMessage } from '../connection/sqlstate.js';
 import { dropJobs, migrateJobs } from '../jobs/jobs-schema.js';
 import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
 
@@ -223,7 +225,8 @@ async function runPending(
   let firstBatch: number | undefined;
   for (const group of source.groups(pending)) {
     const part = source.only([...before, ...applied, ...group]);
-    const [batch, names] = (await db.knex.migrate.latest(config(part))) as [number, string[]];
+    const latest = db.knex.migrate.latest(config(part)).catch(failureOf(part));
+    const [batch, names] = (await latest) as [number, string[]];
     for (const name of names) {
       logger.info({ migration: name, ms: part.durations.get(name) }, 'migration applied');
     }
@@ -233,6 +236,23 @@ async function runPending(
     await db.knex('knex_migrations').whereIn('name', names).update({ batch: firstBatch });
   }
   return applied;
+}
+
+/** Says which migration failed and why; a fault that is not PostgreSQL's is one of the program. */
+function failureOf(source: DirectoryMigrationSource): (cause: unknown) => never {
+  return (cause) => {
+    const reason = postgresMessage(cause);
+    const { begun } = source;
+    if (reason === undefined || begun === undefined || isOutage(cause)) throw cause;
+    const state = source.usesTransaction(begun)
+      ? 'What it did, and others in its transaction, is taken back'
+      : 'It runs outside a transaction: the next try does all of it again';
+    throw unavailable(
+      `the migration ${begun} failed: ${reason}. ${state}. Remove the cause, then run \`muster migrate\` ` +
+        'or start the server; `muster migrate --plan` says what it does.',
+      cause,
+    );
+  };
 }
 
 /**

@@ -38,6 +38,8 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
   readonly directory: string;
   /** Milliseconds that each migration applied by this source took, by name. */
   readonly durations = new Map<string, number>();
+  /** The one that was begun last. */
+  begun: string | undefined;
   readonly #report: MigrationReport;
   readonly #names: string[];
 
@@ -90,6 +92,7 @@ export class DirectoryMigrationSource implements Knex.MigrationSource<string> {
     const step = (direction: 'up' | 'down') => async (knex: Knex) => {
       const run = usesTransaction ? withoutTimeouts(migration[direction]) : migration[direction];
       const startedAt = performance.now();
+      this.begun = name;
       await run(knex, this.#report);
       this.durations.set(name, Math.round(performance.now() - startedAt));
     };

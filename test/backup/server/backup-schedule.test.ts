@@ -1,4 +1,5 @@
 import { mkdirSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { createBackupScheduleTask } from '../../../src/backup/server/backup-schedule.js';
 import { createBackupTask } from '../../../src/backup/server/backup-task.js';
@@ -121,6 +122,39 @@ describe('the schedule of backups', () => {
   });
 });
 
+describe('old backups that cannot be deleted', () => {
+  it('are logged, and the new one is good', async () => {
+    const { tick, run, lines } = tasks();
+    await tick();
+    const [{ id, file }] = await rows();
+    mkdirSync(directory);
+    const old = [1, 2, 3, 4].map((day) => join(directory, `muster-2026010${day}T000000Z.backup`));
+    for (const name of old) writeFileSync(name, '');
+    const real = fs.rm;
+    const rm = jest.spyOn(fs, 'rm').mockImplementation(async (name, options) => {
+      if (name === old[0]) throw new Error('operation not permitted');
+      await real(name, options);
+    });
+    try {
+      await run(id);
+    } finally {
+      rm.mockRestore();
+    }
+    expect(await rows()).toMatchObject([{ state: 'finished', error: null }]);
+    expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([
+      ...[old[0], old[2], old[3]],
+      file,
+    ]);
+    expect(lines.map(({ msg, file: of }) => [msg, of])).toEqual([
+      ['a backup was made', file],
+      [
+        'an old backup could not be deleted: delete it, or let the account of the server do so',
+        old[0],
+      ],
+    ]);
+  });
+});
+
 describe('a backup whose process is stopped in the middle of it', () => {
   it('leaves no file, and is made when its job runs again', async () => {
     const { tick, run } = tasks();
@@ -153,7 +187,7 @@ describe('a part of a backup that a killed process has left', () => {
       const time = new Date(Date.now() - hours * HOUR_MS);
       utimesSync(partial, time, time);
     }
-    expect(await deleteOldBackups(directory, 3)).toEqual([]);
+    expect(await deleteOldBackups(directory, 3)).toEqual({ deleted: [], kept: [] });
     expect(readdirSync(directory)).toEqual([recent]);
   });
 });

@@ -1,4 +1,5 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBackupScheduleTask } from '../../../src/backup/server/backup-schedule.js';
@@ -132,7 +133,8 @@ describe('old backups', () => {
     const names = [1, 2, 3].map((day) => `muster-2026010${day}T000000Z.backup`);
     for (const name of [...names, 'mine.backup', 'muster-old.backup'])
       writeFileSync(join(place, name), '');
-    expect(await deleteOldBackups(place, 2)).toEqual([join(place, names[0] as string)]);
+    const deleted = [join(place, names[0] as string)];
+    expect(await deleteOldBackups(place, 2)).toEqual({ deleted, kept: [] });
     expect(readdirSync(place).sort()).toEqual(
       ['mine.backup', names[1], names[2], 'muster-old.backup'].sort(),
     );
@@ -144,7 +146,39 @@ describe('old backups', () => {
       (year) => `muster-${year}0101T000000Z.backup`,
     );
     for (const name of [made, ...later]) writeFileSync(join(place, name), '');
-    expect(await deleteOldBackups(place, 2, join(place, made))).toEqual([]);
+    const nothing = { deleted: [], kept: [] };
+    expect(await deleteOldBackups(place, 2, join(place, made))).toEqual(nothing);
     expect(readdirSync(place).sort()).toEqual([made, ...later]);
+  });
+
+  it('are not directories, and not files of no moment', async () => {
+    const place = temporaryDirectory();
+    const names = ['muster-20261345T000000Z.backup', 'muster-20260101T000000Z.backup'];
+    writeFileSync(join(place, names[0] as string), '');
+    mkdirSync(join(place, names[1] as string));
+    writeFileSync(join(place, 'muster-20260102T000000Z.backup'), '');
+    expect(await deleteOldBackups(place, 1)).toEqual({ deleted: [], kept: [] });
+    expect(readdirSync(place)).toHaveLength(3);
+  });
+
+  it('are all deleted but those that cannot be', async () => {
+    const place = temporaryDirectory();
+    const names = [1, 2, 3, 4].map((day) => `muster-2026010${day}T000000Z.backup`);
+    const files = names.map((name) => join(place, name));
+    for (const file of files) writeFileSync(file, '');
+    const [first = '', second] = files;
+    const fault = new Error('operation not permitted');
+    const real = fs.rm;
+    const rm = jest.spyOn(fs, 'rm').mockImplementation(async (file, options) => {
+      if (file === first) throw fault;
+      await real(file, options);
+    });
+    try {
+      const kept = [{ file: first, cause: fault }];
+      expect(await deleteOldBackups(place, 2)).toEqual({ deleted: [second], kept });
+    } finally {
+      rm.mockRestore();
+    }
+    expect(readdirSync(place).sort()).toEqual([names[0], names[2], names[3]]);
   });
 });

@@ -95,7 +95,13 @@ describe('migrations', () => {
       ...FIRST,
       '20990102000000_bad.js': migration('create table b (n int); select 1 / 0'),
     });
-    await expect(migrate(db, { logger, directory })).rejects.toThrow('division by zero');
+    await expect(migrate(db, { logger, directory })).rejects.toMatchObject({
+      code: 'unavailable',
+      message:
+        'the migration 20990102000000_bad failed: division by zero. What it did, and others in its transaction, is ' +
+        'taken back. Remove the cause, then run `muster migrate` or start the server; `muster migrate --plan` says ' +
+        'what it does.',
+    });
     expect(await tables()).toEqual(['knex_migrations', 'knex_migrations_lock']);
     expect(await migrationStatus(db, directory)).toEqual({
       applied: [],

@@ -1,0 +1,62 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { killChildren, startMuster } from '../helpers/child-process.js';
+import { createEmptyDatabase, type TestDatabase } from '../helpers/database.js';
+import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
+
+let empty: TestDatabase;
+beforeAll(async () => {
+  empty = await createEmptyDatabase();
+});
+afterEach(killChildren);
+afterAll(async () => {
+  removeTemporaryDirectories();
+  await empty?.drop();
+});
+
+async function ran(args: string[], env: Record<string, string>) {
+  const cwd = temporaryDirectory();
+  const child = startMuster(args, { env, cwd });
+  const code = await child.ended;
+  return { code, errors: child.errors(), made: readdirSync(cwd) };
+}
+
+const COMMANDS = [
+  ['backup', 'made.backup'],
+  ['keys', 'status'],
+  ['migrate', '--plan'],
+];
+
+describe('a command for the database of a server that never ran', () => {
+  it.each(COMMANDS)('makes none in DATA_DIR: %s %s', async (name, argument) => {
+    const dataDir = join(temporaryDirectory(), 'mistyped');
+    expect(await ran([name, argument] as string[], { DATA_DIR: dataDir })).toEqual({
+      code: 1,
+      errors:
+        `muster: There is no database in DATA_DIR (${dataDir}), and DATABASE_URL is not set. Run muster ${name} with ` +
+        'the settings of the server: in its directory, where its .env is. Or start it: muster serve\n',
+      made: [],
+    });
+    expect(existsSync(dataDir)).toBe(false);
+  });
+
+  it.each(COMMANDS.slice(0, 2))('makes nothing in DATABASE_URL: %s %s', async (name, argument) => {
+    const env = { DATABASE_URL: empty.connectionString, DATA_DIR: temporaryDirectory() };
+    expect(await ran([name, argument] as string[], env)).toEqual({
+      code: 1,
+      errors:
+        'muster: The database that DATABASE_URL names has no tables of Muster. Set the one of the server, or start it: ' +
+        'muster serve\n',
+      made: [],
+    });
+    const { rows } = await empty.db.pool.query(
+      "select from pg_class where relnamespace = 'public'::regnamespace",
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('takes one of --status, --plan and --rollback', async () => {
+    const { code, errors } = await ran(['migrate', '--plan', '--rollback'], {});
+    expect([code, errors]).toEqual([2, 'muster: use one of --status, --plan and --rollback\n']);
+  });
+});
