@@ -93,6 +93,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   doctor: [
     'crypto',
     'pki',
+    'backup',
     'cluster',
     'db/connection',
     'db/backup',
