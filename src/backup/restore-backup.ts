@@ -1,7 +1,11 @@
 import type { Readable } from 'node:stream';
 import { destructiveTypes } from '../commands/command-types.js';
 import { endSignIns, type StoppedWork, stopDangerousWork } from '../db/backup/pending-work.js';
-import { analyze, inRestoreTransaction } from '../db/backup/restore-transaction.js';
+import {
+  analyze,
+  inClientTransaction,
+  inRestoreTransaction,
+} from '../db/backup/restore-transaction.js';
 import { canHaveProcesses, inspectTarget } from '../db/backup/target.js';
 import type { Database } from '../db/connection/database.js';
 import type { Transaction } from '../db/connection/unit-of-work.js';
@@ -140,6 +144,29 @@ async function load(request: RestoreRequest): Promise<Restored> {
     const restored = { ...done, stopped };
     await onLoaded(trx, restored);
     return restored;
+  });
+}
+
+/** The database of a server that was brought back to an earlier moment by PostgreSQL's own means. */
+export interface RecoveredDatabase {
+  db: Database;
+  logger: Logger;
+  /** The last step of the transaction. */
+  onStopped(trx: Transaction, stopped: StoppedWork): Promise<void>;
+}
+
+/** Stops there what a restore stops, and signs everybody out. AppError conflict while a server runs. */
+export async function stopRecoveredWork(recovered: RecoveredDatabase): Promise<StoppedWork> {
+  const { db, logger, onStopped } = recovered;
+  return await withLockedSchema(db, logger, async (schema) => {
+    if (await canHaveProcesses(db)) await refuseServed(db);
+    await schema.migrate();
+    return await inClientTransaction(db, async ({ trx, client }) => {
+      await endSignIns(client);
+      const stopped = await stopDangerousWork(client, DANGEROUS);
+      await onStopped(trx, stopped);
+      return stopped;
+    });
   });
 }
 

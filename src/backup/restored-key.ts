@@ -45,8 +45,13 @@ export function restoredKey({ manifest, masterKey }: ReadBackup, place: KeyPlace
   if (own !== undefined && isRight(own)) return IN_PLACE;
   const file = masterKeyFiles(place.dataDir).current;
   const wanted = sealed.id === null ? 'another one' : `another one (${sealed.id})`;
-  if (own !== undefined)
-    throw otherKey(own, { wanted, isSet: place.configured !== undefined, file });
+  if (own !== undefined) {
+    const isSet = place.configured !== undefined;
+    const stored = isSet ? findKeyFile(file, place.logger) : undefined;
+    const isElsewhere = [stored, masterKey].some((key) => key !== undefined && isRight(key));
+    const cure = isSet && isElsewhere ? 'Unset MASTER_KEY' : 'Put that one in its place';
+    throw otherKey(own, { wanted, where: isSet ? 'MASTER_KEY' : file, cure });
+  }
   if (masterKey === undefined || !isRight(masterKey)) throw noKey(file, sealed.id);
   return {
     file,
@@ -59,13 +64,12 @@ export function restoredKey({ manifest, masterKey }: ReadBackup, place: KeyPlace
 
 function otherKey(
   own: Buffer,
-  { wanted, isSet, file }: { wanted: string; isSet: boolean; file: string },
+  { wanted, where, cure }: { wanted: string; where: string; cure: string },
 ): AppError {
-  const where = isSet ? 'MASTER_KEY' : file;
   const id = masterKeyId(new SecretBox(own));
   const message =
     `The master key in ${where} (${id}) is not the one that the secrets of the backup are sealed ` +
-    `under, which is ${wanted}; nothing was changed. Put that one in its place.`;
+    `under, which is ${wanted}; nothing was changed. ${cure}.`;
   return new AppError('master_key_mismatch', 409, message);
 }
 

@@ -64,7 +64,7 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
   backup: async (program) => {
     const { addBackupCommand } = await import('./backup/backup.js');
     const { withBackup } = await import('./open-database.js');
-    addBackupCommand(program, withBackup, { musterVersion: version });
+    addBackupCommand(program, withBackup('backup'), { musterVersion: version });
   },
   restore: async (program) => {
     const { addRestoreCommand } = await import('./backup/restore.js');
@@ -73,6 +73,11 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
     const { stdin } = process;
     const ask = stdin.isTTY ? askHidden : undefined;
     addRestoreCommand(program, openForRestore, { stdin, ask, write: writeLine });
+  },
+  recovered: async (program) => {
+    const { addRecoveredCommand } = await import('./backup/restore.js');
+    const { withBackup } = await import('./open-database.js');
+    addRecoveredCommand(program, withBackup('recovered'), writeLine);
   },
   token: async (program) => {
     const { addTokenCommands } = await import('./token.js');
@@ -122,7 +127,8 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
 async function createProgram(name: string | undefined): Promise<Command> {
   const program = new Command('muster')
     .description('manages Apple devices over the MDM protocol')
-    .version(version);
+    .version(version)
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : USAGE_ERROR));
   const isKnown = name !== undefined && Object.hasOwn(COMMANDS, name);
   for (const [known, add] of Object.entries(COMMANDS)) {
     if (!isKnown || known === name) await add(program);

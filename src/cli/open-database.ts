@@ -62,10 +62,12 @@ export const withKeys: WithDatabase = (work) => {
 };
 
 /** As `withKeys`, with nothing on standard output, where a backup may go. */
-export const withBackup: OpenBackupIo = (work) => {
-  const [config, logger] = [loadConfig(), createLogger('warn', process.stderr)];
-  return withServedDatabase('backup', (db) => work({ config, db, logger }), logger);
-};
+export function withBackup(command: string): OpenBackupIo {
+  return (work) => {
+    const [config, logger] = [loadConfig(), createLogger('warn', process.stderr)];
+    return withServedDatabase(command, (db) => work({ config, db, logger }), logger);
+  };
+}
 
 /** The configuration now, and the database once it is needed. */
 export function openForRestore(): Pick<RestoreIo, 'config' | 'logger' | 'withDatabase'> {

@@ -9,7 +9,13 @@ export interface UnknownSetting {
 
 /** Variables that docker-compose.yml and `muster keys rotate` read. */
 const OTHERS = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY'];
+/** Docker Compose reads them from the same `.env`. */
+const OF_COMPOSE = /^(COMPOSE|DOCKER)_/;
 const MAX_ERRORS = 3;
+/** Typing errors are fewer in short names: FOO is not PORT. */
+const LETTERS_PER_ERROR = 3;
+/** A shorter part of a name says nothing. */
+const LONG_PART = 5;
 /** Shorter names of other programs differ as little: DB_HOST from DEP_HOST. */
 const LONG_NAME = 10;
 
@@ -24,7 +30,7 @@ interface Variables {
 /** All unknown names in the `.env`, and those in the environment that look like a setting. */
 export function unknownSettings({ settings, dotEnv, environment }: Variables): UnknownSetting[] {
   const known = new Set([...settings, ...OTHERS]);
-  const own = new Set(dotEnv.filter((name) => !known.has(name)));
+  const own = new Set(dotEnv.filter((name) => !known.has(name) && !OF_COMPOSE.test(name)));
   const similar = environment.filter(
     (name) =>
       name.includes('_') && !known.has(name) && !own.has(name) && isMisspelt(name, settings),
@@ -40,8 +46,14 @@ function isMisspelt(name: string, settings: readonly string[]): boolean {
   return nearest !== undefined && (!nearest.includes(name) || nearest.length - name.length === 1);
 }
 
+/** The one setting that the name is a part of, or the most similar one. */
 function nearestOf(name: string, settings: readonly string[], most: number): string | undefined {
+  const containing = settings.filter((setting) => setting.includes(name));
+  if (containing.length > 0) {
+    return containing.length === 1 && name.length >= LONG_PART ? containing[0] : undefined;
+  }
   const rated = settings.map((setting) => ({ setting, distance: distanceOf(name, setting) }));
   const [best] = rated.sort((one, other) => one.distance - other.distance);
-  return best !== undefined && best.distance <= most ? best.setting : undefined;
+  const limit = Math.min(most, Math.floor(name.length / LETTERS_PER_ERROR));
+  return best !== undefined && best.distance <= limit ? best.setting : undefined;
 }

@@ -67,34 +67,35 @@ export const setupTimeout = z
   .refine((text) => durationOf(text) !== undefined, 'must be a time like 15m or 2h')
   .transform((text) => durationOf(text) ?? 0);
 
-export const interval = z
-  .string()
-  .default('1d')
-  .refine(
-    (text) => text === 'off' || (durationOf(text) ?? 0) >= 10 * 60_000,
-    'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
-  )
-  .transform(durationOf);
+interface Span {
+  standard: string;
+  /** The shortest, like `10m`. */
+  least: string;
+  /** Examples for the message. */
+  like: string;
+  off?: readonly string[];
+}
+
+/** Milliseconds; undefined for `off`. */
+function timeOrOff({ standard, least, like, off = ['off'] }: Span) {
+  const shortest = durationOf(least) ?? 0;
+  return z
+    .string()
+    .default(standard)
+    .refine(
+      (text) => off.includes(text) || (durationOf(text) ?? 0) >= shortest,
+      `must be off, or a time from ${least} to 9999d, like ${like}`,
+    )
+    .transform(durationOf);
+}
+
+export const interval = timeOrOff({ standard: '1d', least: '10m', like: '12h or 7d' });
 
 /** Minutes are allowed: Apple's service limits calls per minute. */
-export const syncInterval = z
-  .string()
-  .default('15m')
-  .refine(
-    (text) => text === 'off' || (durationOf(text) ?? 0) >= 60_000,
-    'must be off, or a time like 15m or 2h',
-  )
-  .transform(durationOf);
+export const syncInterval = timeOrOff({ standard: '15m', least: '1m', like: '15m or 2h' });
 
 /** Short ones are for trials. */
-export const backupInterval = z
-  .string()
-  .default('off')
-  .refine(
-    (text) => text === 'off' || (durationOf(text) ?? 0) >= 60_000,
-    'must be off, or a time of at least one minute like 6h or 1d',
-  )
-  .transform(durationOf);
+export const backupInterval = timeOrOff({ standard: 'off', least: '1m', like: '6h or 1d' });
 
 export const backupCount = z
   .string()
@@ -108,27 +109,16 @@ export const passphrase = z
 
 /** How long something may last before it is reported. */
 export function limit(standard: string) {
-  return z
-    .string()
-    .default(standard)
-    .refine(
-      (text) => text === 'off' || durationOf(text) !== undefined,
-      'must be off, or a time like 12h or 7d',
-    )
-    .transform(durationOf);
+  return timeOrOff({ standard, least: '1s', like: '12h or 7d' });
+}
+
+/** How long something is kept; `off` and `0`: for good. Never so short that it is gone before somebody has seen it. */
+export function retention(standard: string, least = '1d') {
+  return timeOrOff({ standard, least, like: '90d or 365d', off: ['off', '0'] });
 }
 
 /** The table itself refuses to lose events of the last 30 days. */
-const SHORTEST_AUDIT_MS = 30 * 86_400_000;
-
-export const auditRetention = z
-  .string()
-  .default('off')
-  .refine(
-    (text) => ['off', '0'].includes(text) || (durationOf(text) ?? 0) >= SHORTEST_AUDIT_MS,
-    'must be off, or a time of at least 30 days like 365d',
-  )
-  .transform(durationOf);
+export const auditRetention = retention('off', '30d');
 
 /** How long a session may last: never for good. */
 export function sessionTime(standard: string) {
@@ -142,14 +132,9 @@ export function sessionTime(standard: string) {
     .transform((text) => durationOf(text) ?? 0);
 }
 
-export const grace = z
-  .string()
-  .default('90d')
-  .refine(
-    (text) => text === 'off' || durationOf(text) !== undefined,
-    'must be off, or a time like 12h or 90d',
-  )
-  .transform((text) => durationOf(text) ?? 0);
+export const grace = timeOrOff({ standard: '90d', least: '1s', like: '12h or 90d' }).transform(
+  (ms) => ms ?? 0,
+);
 
 export const headerName = z
   .string()

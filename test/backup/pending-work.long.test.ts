@@ -1,3 +1,5 @@
+import { recoveredCommand } from '../../src/cli/backup/restore.js';
+import { createLogger } from '../../src/logger.js';
 import { createEmptyDatabase, type TestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories } from '../helpers/temporary-directory.js';
 import { type FilledServer, startFilledServer } from '../pki/master-key/filled-server.js';
@@ -82,5 +84,33 @@ describe('a restored server', () => {
     const { stopped } = await restore(target.db, file, { keepsQueue: true });
     expect(stopped).toBeUndefined();
     expect(await statesOf(target)).toEqual(await statesOf(filled.app));
+  });
+});
+
+describe('a database that PostgreSQL brought back', () => {
+  it('repeats as little after `muster recovered`, which says what it stopped', async () => {
+    await restore(target.db, file, { keepsQueue: false });
+    const expected = await statesOf(target);
+    const recovered = await createEmptyDatabase();
+    try {
+      await restore(recovered.db, file, { keepsQueue: true });
+      const lines: string[] = [];
+      const io = { db: recovered.db, logger: createLogger('silent') };
+      await recoveredCommand(io, (line) => lines.push(line));
+      expect(await statesOf(recovered)).toEqual(expected);
+      const count = expected.commands.filter((one) => one.endsWith('Cancelled restored')).length;
+      expect(lines).toEqual([
+        `Not done any more, since devices may have changed meanwhile: ${count} pending destructive commands, 1 batches of such, 2 jobs that disown or lock at Apple.`,
+        'Everybody is signed out of the console. Start the server.',
+      ]);
+      const audited = await recovered.db
+        .knex('audit_events')
+        .where({ action: 'backups.recovered' });
+      expect(audited).toMatchObject([{ details: { commands: count, batches: 1, jobs: 2 } }]);
+      await recoveredCommand(io, (line) => lines.push(line));
+      expect(lines[2]).toBe('There was nothing to stop.');
+    } finally {
+      await recovered.drop();
+    }
   });
 });

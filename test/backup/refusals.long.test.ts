@@ -128,6 +128,14 @@ describe('a restore with another master key', () => {
     expect(await refusal(withKey, { dataDir })).toContain(
       `The master key in ${keyFile(dataDir)} (`,
     );
+    expect(await refusal(withKey, { masterKey: OTHER })).toMatch(
+      / nothing was changed\. Unset MASTER_KEY\.$/,
+    );
+    const right = temporaryDirectory();
+    writeFileSync(keyFile(right), `${MASTER_KEY.toString('base64')}\n`, { mode: 0o600 });
+    expect(await refusal(encrypted, { masterKey: OTHER, dataDir: right })).toMatch(
+      / nothing was changed\. Unset MASTER_KEY\.$/,
+    );
     expect(readFileSync(keyFile(dataDir), 'utf8')).toBe(`${OTHER.toString('base64')}\n`);
   });
 

@@ -55,6 +55,11 @@ describe('a command for the database of a server that never ran', () => {
     expect(rows).toEqual([]);
   });
 
+  it('ends with 2 for an unknown option, which is no warning of the doctor', async () => {
+    const { code, errors } = await ran(['doctor', '--nope'], {});
+    expect([code, errors]).toEqual([2, "error: unknown option '--nope'\n"]);
+  });
+
   it('takes one of --status, --plan and --rollback', async () => {
     const { code, errors } = await ran(['migrate', '--plan', '--rollback'], {});
     expect([code, errors]).toEqual([2, 'muster: use one of --status, --plan and --rollback\n']);

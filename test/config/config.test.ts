@@ -80,24 +80,27 @@ describe('a bad environment', () => {
     ...['never', '5m', '24', '0h', '1w'].map((value): [string, string, string] => [
       'INVENTORY_INTERVAL',
       value,
-      'must be off, or a time of at least 10 minutes like 30m, 24h or 7d',
+      'must be off, or a time from 10m to 9999d, like 12h or 7d',
     ]),
     [
       'DEP_HOST',
       'http://dep.example.com',
       'must be like https://host:port (http only to this machine)',
     ],
-    ['DEP_SYNC_INTERVAL', '0m', 'must be off, or a time like 15m or 2h'],
-    ['DEP_SYNC_INTERVAL', '59s', 'must be off, or a time like 15m or 2h'],
+    ['DEP_SYNC_INTERVAL', '0m', 'must be off, or a time from 1m to 9999d, like 15m or 2h'],
+    ['DEP_SYNC_INTERVAL', '59s', 'must be off, or a time from 1m to 9999d, like 15m or 2h'],
     ['REPLACE_ENROLLED', 'deny', 'must be one of allow, hold'],
     ['ADE_ONLY_KNOWN', 'auto', 'must be on or off'],
     ['ACCOUNT_ENROLLMENT', 'on', 'must be one of off, byod, adde'],
     ['USER_AUTHENTICATE', 'off', 'must be one of refuse, empty-digest'],
-    ['AUDIT_RETENTION', '7d', 'must be off, or a time of at least 30 days like 365d'],
+    ['AUDIT_RETENTION', '7d', 'must be off, or a time from 30d to 9999d, like 90d or 365d'],
     ['SETUP_TIMEOUT', 'off', 'must be a time like 15m or 2h'],
-    ['SILENT_AFTER', '7', 'must be off, or a time like 12h or 7d'],
-    ['BUSY_AFTER', '0d', 'must be off, or a time like 12h or 7d'],
-    ['INVENTORY_STALE_AFTER', 'never', 'must be off, or a time like 12h or 7d'],
+    ['COMMAND_RETENTION', '1s', 'must be off, or a time from 1d to 9999d, like 90d or 365d'],
+    ['CHANGE_RETENTION', '23h', 'must be off, or a time from 1d to 9999d, like 90d or 365d'],
+    ['INVENTORY_INTERVAL', '9999999d', 'must be off, or a time from 10m to 9999d, like 12h or 7d'],
+    ['SILENT_AFTER', '7', 'must be off, or a time from 1s to 9999d, like 12h or 7d'],
+    ['BUSY_AFTER', '0d', 'must be off, or a time from 1s to 9999d, like 12h or 7d'],
+    ['INVENTORY_STALE_AFTER', 'never', 'must be off, or a time from 1s to 9999d, like 12h or 7d'],
     ...['off', '4m', '91d', '8'].map((value): [string, string, string] => [
       'SESSION_IDLE',
       value,
@@ -142,7 +145,7 @@ describe('a bad environment', () => {
     ]);
     expect(problems({ BACKUP_EVERY: 'off' })).toEqual([]);
     expect(problems({ BACKUP_EVERY: '30s', BACKUP_DIR: 'x' })).toEqual([
-      'BACKUP_EVERY: must be off, or a time of at least one minute like 6h or 1d',
+      'BACKUP_EVERY: must be off, or a time from 1m to 9999d, like 6h or 1d',
     ]);
   });
 
@@ -472,6 +475,18 @@ describe('a name that is no setting', () => {
     ]);
   });
 
+  it('is not taken for a setting that it hardly resembles, or for one of several', () => {
+    const names = ['FOO', 'TZ', 'DB', 'RETENTION', 'DATABASE', 'SESSIONS_MAX'];
+    expect(unknown(names.map((name) => `${name}=1`).join('\n'))).toEqual([
+      ['DATABASE', 'DATABASE_URL'],
+      ['DB', undefined],
+      ['FOO', undefined],
+      ['RETENTION', undefined],
+      ['SESSIONS_MAX', 'SESSION_MAX'],
+      ['TZ', undefined],
+    ]);
+  });
+
   it('is found in the environment only if it looks like a setting', () => {
     const environment = { DATABSE_URL: 'x', LANG: 'C', HOME: '/root', PORTS: '1', MY_OWN: '1' };
     expect(unknown('', environment)).toEqual([['DATABSE_URL', 'DATABASE_URL']]);
@@ -488,7 +503,8 @@ describe('a name that is no setting', () => {
   });
 
   it('is not reported when docker compose or another command reads it', () => {
-    expect(unknown('POSTGRES_PASSWORD=a\nMUSTER_BIND=0.0.0.0\nNEW_MASTER_KEY=a\n')).toEqual([]);
+    const names = ['POSTGRES_PASSWORD', 'MUSTER_BIND', 'NEW_MASTER_KEY', 'COMPOSE_PROJECT_NAME'];
+    expect(unknown(names.map((name) => `${name}=a`).join('\n'))).toEqual([]);
   });
 });
 

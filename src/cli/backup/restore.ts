@@ -1,10 +1,15 @@
 import type { Command } from 'commander';
 import { openBackup, type ReadProgress } from '../../backup/read-backup.js';
-import { type Restored, restoreBackup, verifyBackup } from '../../backup/restore-backup.js';
+import {
+  type Restored,
+  restoreBackup,
+  stopRecoveredWork,
+  verifyBackup,
+} from '../../backup/restore-backup.js';
 import { restoredKey } from '../../backup/restored-key.js';
 import type { Config } from '../../config/config.js';
+import type { StoppedWork } from '../../db/backup/pending-work.js';
 import type { Database } from '../../db/connection/database.js';
-import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { knownMigrations } from '../../db/schema/migrate.js';
 import { writeAudit } from '../../events/audit.js';
 import type { Logger } from '../../logger.js';
@@ -12,6 +17,7 @@ import { cliContext } from '../audit-cli.js';
 import { UsageError } from '../options.js';
 import type { Ask } from '../password.js';
 import type { WriteLine } from '../table.js';
+import type { OpenBackupIo } from './backup.js';
 import { paced, secondsSince, sizeText } from './backup-text.js';
 import { passphraseOf } from './passphrase.js';
 
@@ -60,7 +66,8 @@ export async function restoreCommand(
       keepsQueue: keepQueue,
       onProgress: progressLines('loading', write),
       onLoaded: async (trx, result) => {
-        await auditRestore(trx, { created_at, muster_version, ...countsOf(result) });
+        const details = { created_at, muster_version, ...countsOf(result) };
+        await writeAudit(trx, { ...restoreEvent('backups.restore'), details });
         key.store();
       },
     }).catch((error: unknown) => {
@@ -68,7 +75,7 @@ export async function restoreCommand(
       throw error;
     });
     write(`restored ${restored.tables} tables, ${restored.rows} rows, in ${secondsSince(started)}`);
-    for (const line of stoppedLines(restored)) write(line);
+    for (const line of stoppedLines(restored.stopped)) write(line);
   });
   write(TOKENS);
   if (key.file !== undefined) write(`The master key of the backup is in ${key.file}.`);
@@ -91,26 +98,52 @@ function countsOf({ tables, rows, stopped }: Restored): Record<string, unknown> 
   return { tables, rows, ...stopped };
 }
 
-function auditRestore(trx: Transaction, details: Record<string, unknown>): Promise<void> {
-  return writeAudit(trx, {
-    context: cliContext(),
-    action: 'backups.restore',
-    targetType: 'backups',
-    targetId: null,
-    outcome: 'success',
-    details,
-  });
+function restoreEvent(action: string) {
+  const target = { targetType: 'backups', targetId: null };
+  return { context: cliContext(), action, ...target, outcome: 'success' } as const;
 }
 
-function stoppedLines({ stopped }: Restored): string[] {
+function stoppedLines(stopped: StoppedWork | undefined): string[] {
   if (stopped === undefined) return ['Pending commands and jobs go on, as --keep-queue asks.'];
   const { commands, batches, jobs } = stopped;
   if (commands + batches + jobs === 0) return [];
   return [
-    'Not done any more, since devices may have changed after the backup: ' +
-      `${commands} pending commands that erase, lock or remove, ${batches} batches of such, ` +
+    'Not done any more, since devices may have changed meanwhile: ' +
+      `${commands} pending destructive commands, ${batches} batches of such, ` +
       `${jobs} jobs that disown or lock at Apple.`,
   ];
+}
+
+/** Stops what a database that PostgreSQL brought back to an earlier moment would do again. */
+export async function recoveredCommand(
+  { db, logger }: { db: Database; logger: Logger },
+  write: WriteLine,
+): Promise<void> {
+  const stopped = await stopRecoveredWork({
+    db,
+    logger,
+    onStopped: async (trx, { ...details }) => {
+      await writeAudit(trx, { ...restoreEvent('backups.recovered'), details });
+    },
+  });
+  const lines = stoppedLines(stopped);
+  for (const line of lines) write(line);
+  if (lines.length === 0) write('There was nothing to stop.');
+  write('Everybody is signed out of the console. Start the server.');
+}
+
+/** `muster recovered`. */
+export function addRecoveredCommand(
+  program: Command,
+  withDatabase: OpenBackupIo,
+  write: WriteLine,
+): void {
+  program
+    .command('recovered')
+    .description(
+      'after PostgreSQL went back in time: stop what must not be done again; the server must be stopped',
+    )
+    .action(() => withDatabase((io) => recoveredCommand(io, write)));
 }
 
 /** `muster restore`. */
@@ -123,7 +156,10 @@ export function addRestoreCommand(
     .command('restore <file>')
     .description('load a backup into an empty database; the server must be stopped')
     .option('--passphrase-file <file>', 'of an encrypted backup (or BACKUP_PASSPHRASE)')
-    .option('--keep-queue', 'leave pending commands that erase, lock or remove in the queue')
+    .option(
+      '--keep-queue',
+      'leave pending destructive commands in the queue, such as those that erase or lock',
+    )
     .action((file: string, args: RestoreArgs) =>
       restoreCommand({ ...open(), ...rest }, file, args),
     );

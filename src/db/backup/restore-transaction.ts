@@ -6,9 +6,13 @@ import { JOBS, LEFT_OUT } from './backup-tables.js';
 import { Loader } from './loader.js';
 import type { TableColumns } from './snapshot.js';
 
-export interface RestoreTransaction {
+/** A transaction, and its connection itself. */
+export interface ClientTransaction {
   trx: Transaction;
   client: pg.ClientBase;
+}
+
+export interface RestoreTransaction extends ClientTransaction {
   loader: Loader;
 }
 
@@ -27,8 +31,7 @@ export async function inRestoreTransaction<T>(
   tables: readonly TableColumns[],
   work: (restore: RestoreTransaction) => Promise<T>,
 ): Promise<T> {
-  return await inTransaction(db, async (trx) => {
-    const client = await connectionOf(trx);
+  return await inClientTransaction(db, async ({ trx, client }) => {
     const { rows } = await client.query<TableColumns>(COLUMNS, [[...LEFT_OUT]]);
     requireSameTables(tables, [...rows, JOBS]);
     const loader = new Loader(
@@ -38,6 +41,13 @@ export async function inRestoreTransaction<T>(
     await loader.begin();
     return await work({ trx, client, loader });
   });
+}
+
+export function inClientTransaction<T>(
+  db: Database,
+  work: (transaction: ClientTransaction) => Promise<T>,
+): Promise<T> {
+  return inTransaction(db, async (trx) => work({ trx, client: await connectionOf(trx) }));
 }
 
 /** Knex has no COPY. */

@@ -59,6 +59,25 @@ describe('POST /backups', () => {
     expect(audited).toMatchObject([{ target_id: String(id), details: { file: over.file } }]);
   });
 
+  it.each<[object, string]>([
+    [[], ''],
+    [{ data: { type: 'devices' } }, '/data/type'],
+    [{ file: '/tmp/elsewhere' }, '/file'],
+    [
+      { data: { type: 'backups', attributes: { is_encrypted: true } } },
+      '/data/attributes/is_encrypted',
+    ],
+  ])('takes no attributes: %j', async (sent, pointer) => {
+    const before = await app.db.knex('backups').select('id');
+    const { status, body } = await adminApi(app).post('/backups', sent);
+    expect([status, body.errors[0].code, body.errors[0].source]).toEqual([
+      422,
+      'validation_failed',
+      { pointer },
+    ]);
+    expect(await app.db.knex('backups').select('id')).toEqual(before);
+  });
+
   it('shows why a backup failed', async () => {
     const file = join(temporaryDirectory(), 'file');
     writeFileSync(file, '');

@@ -2088,6 +2088,13 @@ export interface components {
                 device?: components["schemas"]["devices_one"];
             };
         } & components["schemas"]["resource"];
+        makeBackup_body: Record<string, never> | {
+            data: {
+                /** @constant */
+                type: "backups";
+                attributes?: Record<string, never>;
+            };
+        };
         managed_applications_identifier: {
             /** @constant */
             type: "managed_applications";
@@ -3092,7 +3099,12 @@ export interface operations {
             };
             path?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/vnd.api+json": components["schemas"]["makeBackup_body"];
+                "application/json": components["schemas"]["makeBackup_body"];
+            };
+        };
         responses: {
             202: {
                 headers: {
