@@ -21,7 +21,7 @@ const PHONE = {
     ...['WiFiMAC', 'BluetoothMAC', 'EASDeviceIdentifier', 'TimeZone'],
     ...['Model', 'ModelNumber', 'SupplementalBuildVersion'],
   ],
-  items: ['assigned', 'LocalizedDescription'],
+  items: ['displayed', 'assigned', 'LocalizedDescription'],
   former: [],
   changes: ['NewName'],
 };

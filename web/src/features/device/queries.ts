@@ -12,6 +12,7 @@ import type { ApiRequest } from '../../api/request';
 import { sendRequest } from '../../api/requests';
 import { type RowOf, rowOf } from '../../api/rows';
 import { ACTION_NAMES } from './actions/actions';
+import { type ItemsDocument, type NamedItem, nameItems, WITH_NAMES } from './lists/named-items';
 
 export type Device = RowOf<Schemas['devices_resource']>;
 
@@ -100,7 +101,7 @@ export function unlockTokenQuery(id: number) {
 /** The lists below `/devices/{id}/`, and what they hold. */
 export interface Lists {
   commands: Schemas['commands_resource'];
-  items: Schemas['device_items_resource'];
+  items: NamedItem;
   installed_applications: Schemas['installed_applications_resource'];
   installed_profiles: Schemas['installed_profiles_resource'];
   installed_certificates: Schemas['installed_certificates_resource'];
@@ -126,7 +127,8 @@ const SORTS: Record<ListName, string> = {
 };
 
 export function listPath(id: number, name: ListName): string {
-  return `/api/v1/devices/${id}/${name}?sort=${SORTS[name]}&page[size]=${PAGE_SIZE}`;
+  const path = `/api/v1/devices/${id}/${name}?sort=${SORTS[name]}&page[size]=${PAGE_SIZE}`;
+  return name === 'items' ? `${path}&${WITH_NAMES.text}` : path;
 }
 
 export function listQuery<Name extends ListName>(id: number, name: Name) {
@@ -135,12 +137,14 @@ export function listQuery<Name extends ListName>(id: number, name: Name) {
     queryKey: ['device', id, name],
     initialPageParam: '',
     queryFn: async ({ pageParam, signal }): Promise<ListPage<ListRow<Name>>> => {
-      const query = { sort: [SORTS[name]], page: { size: PAGE_SIZE, after: pageParam } };
+      const page = { size: PAGE_SIZE, after: pageParam };
+      const query = { sort: [SORTS[name]], page, ...(name === 'items' && WITH_NAMES.query) };
       // All of them are alike; the path of one stands for the paths of all.
       const path = `/devices/{id}/${name}` as '/devices/{id}/commands';
       const document = await call(() =>
         client.GET(path, { params: { path: { id }, query }, signal }),
       );
+      if (name === 'items') nameItems(document as ItemsDocument);
       return pageOf(document as unknown as { data: Lists[Name][] });
     },
     getNextPageParam: (last) => last.next,

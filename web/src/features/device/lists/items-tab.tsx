@@ -28,7 +28,7 @@ const COLUMNS: PlainColumn<Item>[] = [
   {
     name: 'profile',
     label: columnWords.profile,
-    cell: ({ identifier }) => <Named name={identifier} />,
+    cell: ({ identifier, profile_name: name }) => <Named name={name} note={identifier} />,
   },
   {
     name: 'version',
@@ -73,7 +73,7 @@ export function ItemsTab({ id }: { id: number }) {
       canBeRetried(item) && (
         <Button
           kind="quiet"
-          aria-label={words.retryNamed(item.identifier ?? '')}
+          aria-label={words.retryNamed(item.profile_name ?? item.identifier ?? '')}
           onPress={() => retry.mutate(item.id)}
         >
           {words.retry}
