@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError } from './config-error.js';
-import { readDotEnv, withoutEmpty } from './dot-env.js';
+import { combined, readDotEnv, withoutEmpty } from './dot-env.js';
 import { type OidcConfig, oidcOf } from './oidc.js';
 import { APPLE_DEP_HOST, APPLE_PUSH_HOST, crossProblems } from './problems.js';
 import { type UnknownSetting, unknownSettings } from './unknown-settings.js';
@@ -222,7 +222,7 @@ export function loadConfig(
   cwd: string = process.cwd(),
 ): Config {
   const dotEnv = withoutEmpty(readDotEnv(cwd));
-  const env = { ...dotEnv, ...withoutEmpty(environment) };
+  const env = combined(dotEnv, environment);
   const parsed = ENVIRONMENT.safeParse(env);
   const issues = parsed.error?.issues ?? [];
   const problems = issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);

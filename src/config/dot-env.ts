@@ -12,6 +12,15 @@ export function withoutEmpty(env: Record<string, string | undefined>): Record<st
   return Object.fromEntries(entries);
 }
 
+/** The variables of both: those of the environment count, an empty one unsets what `.env` sets. */
+export function combined(
+  dotEnv: Record<string, string>,
+  environment: Record<string, string | undefined>,
+): Record<string, string> {
+  const known = Object.entries(dotEnv).filter(([name]) => environment[name] === undefined);
+  return { ...Object.fromEntries(known), ...withoutEmpty(environment) };
+}
+
 /** The variables of `.env` there; none without the file. ConfigError if it cannot be read. */
 export function readDotEnv(cwd: string): Record<string, string | undefined> {
   try {

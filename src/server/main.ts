@@ -8,6 +8,7 @@ import {
   type PoolSizes,
 } from '../db/connection/database.js';
 import { requireReachable } from '../db/connection/health.js';
+import { keepNotice } from '../db/devices/removal-notices.js';
 import { migrate, migrationStatus } from '../db/schema/migrate.js';
 import { type EmbeddedOptions, openEmbedded } from '../embedded-postgres/open-embedded.js';
 import { requireFreeAddress } from '../http/server/listen.js';
@@ -110,6 +111,14 @@ export async function serve(config: Config, logger: Logger): Promise<RunningServ
   }
 }
 
+/** Of the processes that remove what is old. */
+async function keepNotices(config: Config, { knex }: Database): Promise<void> {
+  const { role, commandRetention, auditRetention } = config;
+  if (role === 'web') return;
+  await keepNotice(knex, 'command_retention', commandRetention);
+  await keepNotice(knex, 'audit_retention', auditRetention);
+}
+
 async function serveOn(
   database: OpenDatabase,
   config: Config,
@@ -118,6 +127,7 @@ async function serveOn(
   const { db } = database;
   await refuseWrongKey(config, db, logger);
   await migrate(db, { logger });
+  await keepNotices(config, db);
   const box = await openSecrets(config, db, logger);
   if (config.workers > 1) {
     const { serveByWorkers } = await import('./primary.js');

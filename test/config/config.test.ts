@@ -449,6 +449,8 @@ describe('a .env file', () => {
     const config = loadConfig({ HOST: '127.0.0.2' }, directory);
     expect([config.port, config.logLevel, config.host]).toEqual([9000, 'warn', '127.0.0.2']);
     expect(process.env.LOG_LEVEL).toBeUndefined();
+    const unset = loadConfig({ HOST: '', LOG_LEVEL: ' ', PORT: undefined }, directory);
+    expect([unset.port, unset.logLevel, unset.host]).toEqual([9000, 'info', '127.0.0.1']);
   });
 
   it('is refused for the same problems', () => {

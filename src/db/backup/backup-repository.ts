@@ -178,14 +178,14 @@ export async function failAbandoned(trx: Transaction, keyPrefix: string): Promis
 const IS_DUE = `
 select not exists (
   select from backups where state in ('waiting', 'running')
-    or (state = 'finished' and created_at > now() - :every::float8 * interval '1 ms')
+    or (state = 'finished' and source <> 'command' and created_at > now() - :every::float8 * interval '1 ms')
     or (state = 'failed' and source <> 'command'
       and finished_at > now() - least(:every::float8, :retry::float8) * interval '1 ms')
 ) as is_due`;
 
 /**
- * Whether the last good one was begun longer than `every` ago, and none that the server made itself failed
- * within `retry`; milliseconds.
+ * Whether the last good one that the server made itself was begun longer than `every` ago, and none failed within
+ * `retry`; milliseconds. Those of `muster backup` are elsewhere, and may be gone.
  */
 export async function isBackupDue(
   trx: Transaction,

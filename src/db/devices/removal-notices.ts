@@ -40,3 +40,20 @@ export async function announceRemoval(
     count: counted.rows[0]?.count ?? 0,
   };
 }
+
+const KEEP_LONGER = 'update ?? set announced_age = ? where announced_age < ?';
+const FORGET =
+  'update ?? set announced_age = null, announced_at = null where announced_age is not null';
+
+/**
+ * At each start: a notice counts for the time that is set now, so that a shorter one later is announced again.
+ * `age`: milliseconds; undefined: nothing is removed.
+ */
+export async function keepNotice(
+  knex: Knex,
+  noticeTable: AgedRows['noticeTable'],
+  age: number | undefined,
+): Promise<void> {
+  if (age === undefined) await knex.raw(FORGET, [noticeTable]);
+  else await knex.raw(KEEP_LONGER, [noticeTable, age, age]);
+}

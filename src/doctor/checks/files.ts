@@ -18,13 +18,18 @@ export const filesCheck: Check = {
     if (process.platform === 'win32') return [];
     const faults = [...directoryFaults(config), ...secretFiles(config).flatMap(secretFaults)];
     if (faults.length > 0) return faults;
+    if (find(config.dataDir) === undefined) {
+      const what = `DATA_DIR (${config.dataDir}) does not exist, and these settings do not need it.`;
+      return [ok('files', what)];
+    }
     return [ok('files', `Only their owner can read the secrets in ${config.dataDir}.`)];
   },
 };
 
-function directoryFaults({ dataDir }: Config): Found[] {
+function directoryFaults({ dataDir, databaseUrl, masterKey, adminToken }: Config): Found[] {
   const stats = find(dataDir);
   if (stats === undefined) {
+    if ([databaseUrl, masterKey, adminToken].every((setting) => setting !== undefined)) return [];
     const what = `DATA_DIR (${dataDir}) does not exist.`;
     const why = 'It holds the master key, the first admin token and the embedded database.';
     const cure =

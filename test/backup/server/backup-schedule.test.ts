@@ -87,6 +87,17 @@ describe('the schedule of backups', () => {
     expect(await rows()).toHaveLength(2);
   });
 
+  it('makes one although `muster backup` has made another elsewhere', async () => {
+    const { tick } = tasks();
+    await test.db.knex('backups').insert({
+      ...{ source: 'command', state: 'finished', created_by: 'cli', is_encrypted: false },
+      ...{ file: '/elsewhere/a.backup', created_at: new Date(), started_at: new Date() },
+      finished_at: new Date(),
+    });
+    await tick();
+    expect(await rows()).toMatchObject([{ source: 'command' }, { state: 'waiting' }]);
+  });
+
   it('replaces a backup whose file is missing, and logs that', async () => {
     const { tick, run, lines } = tasks();
     await tick();

@@ -26,6 +26,18 @@ describe('the doctor of the files', () => {
     ]);
   });
 
+  it('reports none where the settings hold what would be in it', async () => {
+    const env = {
+      DATA_DIR: join(temporaryDirectory(), 'none'),
+      DATABASE_URL: 'postgres://u:p@db.test/muster',
+      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      ADMIN_TOKEN: 'sixteen-characters',
+    };
+    expect(await examine({ checks: [filesCheck], env })).toMatchObject([
+      { code: 'files', severity: 'ok', what: expect.stringContaining('do not need it') },
+    ]);
+  });
+
   it('reports what others may write or read until the command of the finding has run', async () => {
     const home = temporaryDirectory();
     const dataDir = join(home, 'data');

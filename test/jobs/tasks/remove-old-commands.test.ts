@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
+import { keepNotice } from '../../../src/db/devices/removal-notices.js';
 import { createRemoveOldCommandsTask } from '../../../src/jobs/tasks/remove-old-commands.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 import { capturingLogger } from '../../http/log-lines.js';
@@ -107,6 +108,22 @@ describe('the removal of old commands', () => {
     expect(lines.map(({ count }) => count)).toEqual([1]);
     await announcedAgo(1000, 30);
     await remove(35);
+    expect(await left()).toEqual([]);
+  });
+
+  it('announces a shortened COMMAND_RETENTION again after it was longer, or off', async () => {
+    for (const meanwhile of [90 * DAY_MS, undefined]) {
+      await knex('commands').delete();
+      await finished('of 40 days', 40);
+      await announcedAgo(1000, 30);
+      await keepNotice(knex, 'command_retention', meanwhile);
+      await remove(30);
+      expect(await left()).toEqual(['of 40 days']);
+    }
+    expect(lines.map(({ count }) => count)).toEqual([1, 1]);
+    await announcedAgo(25, 30);
+    await keepNotice(knex, 'command_retention', 30 * DAY_MS);
+    await remove(30);
     expect(await left()).toEqual([]);
   });
 
