@@ -1,4 +1,5 @@
 import { accessSync, constants } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config/config.js';
 import { hasCluster } from '../embedded-postgres/cluster-home.js';
 import { unavailable } from '../errors.js';
@@ -12,7 +13,7 @@ export function missingDatabase({
   dataDir,
 }: Pick<Config, 'databaseUrl' | 'dataDir'>): Missing | undefined {
   if (databaseUrl !== undefined) return undefined;
-  const code = refusalOf(dataDir);
+  const code = refusalOf(dataDir) ?? refusalOf(join(dataDir, 'postgres'));
   if (code !== undefined) return { kind: 'unreadable', code };
   return hasCluster(dataDir) ? undefined : { kind: 'none' };
 }

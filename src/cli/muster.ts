@@ -81,8 +81,8 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
   },
   token: async (program) => {
     const { addTokenCommands } = await import('./token.js');
-    const { withMigrated } = await import('./open-database.js');
-    addTokenCommands(program, { withDatabase: withMigrated, write: writeLine });
+    const { withCurrentSchema } = await import('./open-database.js');
+    addTokenCommands(program, { withDatabase: withCurrentSchema('token'), write: writeLine });
   },
   keys: async (program) => {
     const { addKeysCommand } = await import('./keys/keys.js');
@@ -92,8 +92,11 @@ const COMMANDS: Record<string, (program: Command) => Promise<void>> = {
   },
   ca: async (program) => {
     const { addCaCommands } = await import('./keys/ca.js');
-    const { openStoredSecrets: openSecrets, withMigrated } = await import('./open-database.js');
-    addCaCommands(program, { withDatabase: withMigrated, openSecrets, write: writeLine });
+    const { openStoredSecrets: openSecrets, withCurrentSchema } = await import(
+      './open-database.js'
+    );
+    const withDatabase = withCurrentSchema('ca');
+    addCaCommands(program, { withDatabase, openSecrets, write: writeLine });
   },
   link: async (program) => {
     const { addLinkCommands } = await import('./link/link.js');

@@ -1,9 +1,9 @@
 // What commands beside the server open: its database, and the secrets in it.
-import { type Config, loadConfig, withHttps } from '../config/config.js';
+import { loadConfig, withHttps } from '../config/config.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { Database } from '../db/connection/database.js';
-import { migrate, migrationStatus } from '../db/schema/migrate.js';
-import { type AppError, unavailable } from '../errors.js';
+import { migrationStatus } from '../db/schema/migrate.js';
+import { AppError, unavailable } from '../errors.js';
 import { createLogger } from '../logger.js';
 import { checkMasterKey } from '../pki/master-key/master-key.js';
 import { openTlsCertificates } from '../pki/tls/tls-certificates.js';
@@ -41,16 +41,18 @@ export async function withServedDatabase(
   const config = loadConfig();
   requireDatabase(config, command);
   await withDatabase(async (db) => {
-    const { applied } = await migrationStatus(db);
-    if (applied.length === 0) throw emptyDatabase(config);
+    await requireTables(db);
     await work(db);
   }, logger);
 }
 
-/** Or it is another program's. */
-function emptyDatabase({ databaseUrl, dataDir }: Config): AppError {
+/** AppError unavailable where no server ran, or another program has its tables. */
+export async function requireTables(db: Database): Promise<void> {
+  const { applied, unknown } = await migrationStatus(db);
+  if (applied.length + unknown.length > 0) return;
+  const { databaseUrl, dataDir } = loadConfig();
   const where = databaseUrl === undefined ? `in DATA_DIR (${dataDir})` : 'that DATABASE_URL names';
-  return unavailable(
+  throw unavailable(
     `The database ${where} has no tables of Muster. Set the one of the server, or start it: muster serve`,
   );
 }
@@ -58,7 +60,7 @@ function emptyDatabase({ databaseUrl, dataDir }: Config): AppError {
 /** As `withServedDatabase`, with the configuration of the master key. */
 export const withKeys: WithDatabase = (work) => {
   const [config, logger] = [loadConfig(), createLogger('warn')];
-  return withServedDatabase('keys', (db) => work({ config, db, logger }));
+  return withCurrentSchema('keys')((db) => work({ config, db, logger }));
 };
 
 /** As `withKeys`, with nothing on standard output, where a backup may go. */
@@ -74,18 +76,32 @@ export function openForRestore(): Pick<RestoreIo, 'config' | 'logger' | 'withDat
   return { config: loadConfig(), logger: createLogger('warn'), withDatabase };
 }
 
-/** As `withDatabase`, with the schema up to date. */
-export function withMigrated(work: (db: Database) => Promise<void>): Promise<void> {
-  return withDatabase(async (db) => {
-    await migrate(db, { logger: createLogger('warn') });
-    await work(db);
-  });
+/** As `withServedDatabase`; AppError conflict where the schema is not this program's. */
+export function withCurrentSchema(
+  command: string,
+): (work: (db: Database) => Promise<void>) => Promise<void> {
+  return (work) =>
+    withServedDatabase(command, async (db) => {
+      await requireSchema(db);
+      await work(db);
+    });
 }
 
-/** As `withMigrated`, with the stored secrets open and the URL that devices use. */
+/** A command changes no schema under the processes that serve it. */
+async function requireSchema(db: Database): Promise<void> {
+  const { pending, unknown } = await migrationStatus(db);
+  if (pending.length + unknown.length === 0) return;
+  const message =
+    unknown.length > 0
+      ? 'the database is newer than this Muster: use the version that its server has'
+      : 'the schema of the database is older than this Muster: run `muster migrate` first';
+  throw new AppError('conflict', 409, message);
+}
+
+/** As `withCurrentSchema`, with the stored secrets open and the URL that devices use. */
 export const withLinks: LinkIo['withLinks'] = (work) => {
   const config = loadConfig();
-  return withMigrated(async (db) => {
+  return withCurrentSchema('link')(async (db) => {
     const logger = createLogger('warn', process.stderr);
     const box = await openSecrets(config, db, logger);
     await checkMasterKey(db, box);
@@ -96,10 +112,10 @@ export const withLinks: LinkIo['withLinks'] = (work) => {
   });
 };
 
-/** As `withMigrated`, with the stored secrets open. */
+/** As `withCurrentSchema`, with the stored secrets open. */
 export const withPushCert: OpenPushCert = (work) => {
   const config = loadConfig();
-  return withMigrated(async (db) => {
+  return withCurrentSchema('push-cert')(async (db) => {
     const box = await openSecrets(config, db, createLogger('warn', process.stderr));
     await checkMasterKey(db, box);
     const { createPushCertServices } = await import('./push-cert/push-cert-services.js');

@@ -3,7 +3,7 @@ import { distanceOf } from '../errors.js';
 /** A variable that is probably meant for Muster, which has none of this name. */
 export interface UnknownSetting {
   readonly name: string;
-  /** The setting that it may be a misspelling of. */
+  /** The setting that it may be a misspelling of, and that is not set. */
   readonly nearest: string | undefined;
 }
 
@@ -35,8 +35,10 @@ export function unknownSettings({ settings, dotEnv, environment }: Variables): U
     (name) =>
       name.includes('_') && !known.has(name) && !own.has(name) && isMisspelt(name, settings),
   );
+  const isSet = new Set([...dotEnv, ...environment]);
   return [...own, ...similar].sort().map((name) => {
-    return { name, nearest: nearestOf(name, settings, MAX_ERRORS) };
+    const nearest = nearestOf(name, settings, MAX_ERRORS);
+    return { name, nearest: nearest !== undefined && isSet.has(nearest) ? undefined : nearest };
   });
 }
 

@@ -24,6 +24,10 @@ async function ran(args: string[], env: Record<string, string>) {
 const COMMANDS = [
   ['backup', 'made.backup'],
   ['keys', 'status'],
+  ['token', 'list'],
+  ['ca', 'list'],
+  ['link', 'console'],
+  ['push-cert', 'status'],
   ['migrate', '--plan'],
 ];
 
@@ -40,7 +44,7 @@ describe('a command for the database of a server that never ran', () => {
     expect(existsSync(dataDir)).toBe(false);
   });
 
-  it.each(COMMANDS.slice(0, 2))('makes nothing in DATABASE_URL: %s %s', async (name, argument) => {
+  it.each(COMMANDS.slice(0, -1))('makes nothing in DATABASE_URL: %s %s', async (name, argument) => {
     const env = { DATABASE_URL: empty.connectionString, DATA_DIR: temporaryDirectory() };
     expect(await ran([name, argument] as string[], env)).toEqual({
       code: 1,

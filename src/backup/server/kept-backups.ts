@@ -1,4 +1,4 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nameOfPartial, removePartials } from '../backup-file.js';
 
@@ -49,7 +49,7 @@ export async function deleteOldBackups(
   for (const { file } of old) {
     if (file === made) continue;
     try {
-      await rm(file, { force: true });
+      await unlink(file);
       deletion.deleted.push(file);
     } catch (cause) {
       deletion.kept.push({ file, cause });

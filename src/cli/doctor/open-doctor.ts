@@ -41,7 +41,7 @@ export async function withDoctor<T>(
       config: shown,
       servesTls,
       isLabOn,
-      apnsCa: problems.length > 0 ? undefined : readApnsCa(config),
+      apnsCa: apnsCaOf(config),
       fileProblems: problems,
       now: () => new Date(),
       database: databaseOf(opened, shown, tls),
@@ -49,6 +49,15 @@ export async function withDoctor<T>(
     return await work(doctor);
   } finally {
     if ('close' in opened) await opened.close();
+  }
+}
+
+/** undefined also for a file that cannot be read, which is one of the problems. */
+function apnsCaOf(config: Config): string | undefined {
+  try {
+    return readApnsCa(config);
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,7 +5,6 @@ import { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Database } from '../../db/connection/database.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { readMasterKeyChange, readRotation } from '../../db/pki/reseal-repository.js';
-import { migrationStatus } from '../../db/schema/migrate.js';
 import { AppError } from '../../errors.js';
 import { writeAudit } from '../../events/audit.js';
 import type { Logger } from '../../logger.js';
@@ -48,13 +47,6 @@ function newKey(file: string | undefined, variable: string | undefined): Buffer 
   return variable ? parseKey(variable, 'NEW_MASTER_KEY') : undefined;
 }
 
-async function requireSchema(db: Database): Promise<void> {
-  const { pending, unknown } = await migrationStatus(db);
-  if (pending.length + unknown.length === 0) return;
-  const message = "the schema of the database is not this program's; run `muster migrate` first";
-  throw new AppError('conflict', 409, message);
-}
-
 function auditRotation(trx: Transaction, rotated: Rotated): Promise<void> {
   return writeAudit(trx, {
     context: cliContext(),
@@ -74,7 +66,6 @@ export async function keysRotateMaster(
 ): Promise<void> {
   const { config, db, logger, write } = io;
   const keys = rotationKeys({ config, logger, given: newKey(newKeyFile, variable) });
-  await requireSchema(db);
   await rotateMasterKey({ db, keys, skipUnreadable, write, onFinish: auditRotation });
   write(
     'Enrollment profiles that were fetched but not installed yet hold a challenge that is no longer ' +
@@ -85,7 +76,6 @@ export async function keysRotateMaster(
 /** Prints where the master key is, which one it is, and whether the database is sealed under it. */
 export async function keysStatus({ config, db, logger, write }: KeysIo): Promise<void> {
   const keys = rotationKeys({ config, logger });
-  await requireSchema(db);
   const box = new SecretBox(keys.former());
   const rotation = await readRotation(db.knex);
   write(`master key  ${masterKeyId(box)}, from ${keys.place}`);

@@ -7,7 +7,7 @@ import { migrate, migrationStatus, rollback } from '../../db/schema/migrate.js';
 import { planMigrations } from '../../db/schema/migration-plan.js';
 import { createLogger } from '../../logger.js';
 import { requireDatabase } from '../missing-database.js';
-import { withDatabase } from '../open-database.js';
+import { requireTables, withDatabase } from '../open-database.js';
 import { UsageError } from '../options.js';
 import { writeLine } from '../table.js';
 import { planLines } from './migration-plan-text.js';
@@ -67,6 +67,7 @@ async function apply(db: Database): Promise<void> {
 }
 
 async function revert(db: Database): Promise<void> {
+  await requireTables(db);
   await requireNoServer(db);
   showChanges('taken back', await rollback(db, { logger: createLogger('warn') }));
 }

@@ -38,7 +38,7 @@ const RULES: Rule[] = [
       /^(no_push_certificate|push_certificate_(expired|without_key|not_yet_valid|self_signed))$/,
     severity: 'error',
     why: NOT_PUSHED,
-    cure: 'muster push-cert status, then muster push-cert request',
+    cure: 'muster push-cert status, then muster push-cert request --apple-account ACCOUNT',
   },
   {
     codes: /^(topic_mismatch|devices_without_push_certificate)$/,
@@ -56,7 +56,7 @@ const RULES: Rule[] = [
     codes: /^(push_certificate_|several_push_topics)/,
     severity: 'warning',
     why: 'Once it ends, devices are not notified; with another topic each must enroll again.',
-    cure: 'muster push-cert request, then muster push-cert import',
+    cure: 'muster push-cert request --apple-account ACCOUNT, then muster push-cert import',
   },
   {
     codes: /^devices_not_pushable$/,

@@ -20,13 +20,16 @@ export const schemaCheck: Check = {
     }
     if (applied.length === 0) {
       const what =
-        'The database is empty: Muster has not been started with it, or its first start is still under way.';
+        'The database has no tables of Muster: it has not been started with it, or its first start is still under way.';
       const cure =
         'Wait for the start, or start the server: muster serve. Or check that DATABASE_URL and DATA_DIR are meant.';
       return [error('schema_missing', { what, why, cure })];
     }
     if (pending.length > 0) {
-      const what = `${pending.length} migrations are pending, the first is ${pending[0]}.`;
+      const what =
+        pending.length === 1
+          ? `The migration ${pending[0]} is pending.`
+          : `${pending.length} migrations are pending, the first is ${pending[0]}.`;
       const cure = 'muster migrate (back up before: docs/operations.md, "Upgrade")';
       return [error('schema_older', { what, why, cure })];
     }

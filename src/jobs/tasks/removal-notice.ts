@@ -20,9 +20,10 @@ export function isRemovalDue(
   if (!('announced' in notice)) return notice.isDue;
   const { announced, count } = notice;
   if (count === 0) return false;
+  const days = Math.round(age / DAY_MS);
   const from = new Date(announced.getTime() + DAY_MS).toISOString();
   const text =
-    `${count} ${what} more than ${Math.round(age / DAY_MS)} days ago (${setting}) and are removed from ` +
+    `${count} ${what} more than ${days === 1 ? 'a day' : `${days} days`} ago (${setting}) and are removed from ` +
     `${from} on; set ${setting}=off to keep them`;
   logger.warn({ count, from }, text);
   return false;

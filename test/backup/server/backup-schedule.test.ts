@@ -141,15 +141,15 @@ describe('old backups that cannot be deleted', () => {
     mkdirSync(directory);
     const old = [1, 2, 3, 4].map((day) => join(directory, `muster-2026010${day}T000000Z.backup`));
     for (const name of old) writeFileSync(name, '');
-    const real = fs.rm;
-    const rm = jest.spyOn(fs, 'rm').mockImplementation(async (name, options) => {
+    const real = fs.unlink;
+    const unlink = jest.spyOn(fs, 'unlink').mockImplementation(async (name) => {
       if (name === old[0]) throw new Error('operation not permitted');
-      await real(name, options);
+      await real(name);
     });
     try {
       await run(id);
     } finally {
-      rm.mockRestore();
+      unlink.mockRestore();
     }
     expect(await rows()).toMatchObject([{ state: 'finished', error: null }]);
     expect(readdirSync(directory).map((name) => join(directory, name))).toEqual([

@@ -187,16 +187,16 @@ describe('old backups', () => {
     for (const file of files) writeFileSync(file, '');
     const [first = '', second] = files;
     const fault = new Error('operation not permitted');
-    const real = fs.rm;
-    const rm = jest.spyOn(fs, 'rm').mockImplementation(async (file, options) => {
+    const real = fs.unlink;
+    const unlink = jest.spyOn(fs, 'unlink').mockImplementation(async (file) => {
       if (file === first) throw fault;
-      await real(file, options);
+      await real(file);
     });
     try {
       const kept = [{ file: first, cause: fault }];
       expect(await deleteOldBackups(place, 2)).toEqual({ deleted: [second], kept });
     } finally {
-      rm.mockRestore();
+      unlink.mockRestore();
     }
     expect(readdirSync(place).sort()).toEqual([names[0], names[2], names[3]]);
   });

@@ -141,7 +141,7 @@ describe('the doctor of the schema', () => {
     const [older] = await examine({ checks: [schemaCheck], db: test.db });
     expect(older).toMatchObject({
       code: 'schema_older',
-      what: `1 migrations are pending, the first is ${name}.`,
+      what: `The migration ${name} is pending.`,
     });
     await knex('knex_migrations').insert(last).onConflict().ignore();
     await knex('knex_migrations').insert({ id: last.id, name, batch: 1 }).onConflict('id').merge();
