@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { killChildren, startMuster } from '../helpers/child-process.js';
-import { createEmptyDatabase, type TestDatabase } from '../helpers/database.js';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { removeTemporaryDirectories, temporaryDirectory } from '../helpers/temporary-directory.js';
 
 let empty: TestDatabase;
@@ -57,6 +57,29 @@ describe('a command for the database of a server that never ran', () => {
       "select from pg_class where relnamespace = 'public'::regnamespace",
     );
     expect(rows).toEqual([]);
+  });
+
+  it('changes no schema that is older or newer than it', async () => {
+    const other = await createTestDatabase();
+    try {
+      const env = { DATABASE_URL: other.connectionString, DATA_DIR: temporaryDirectory() };
+      await other.db.knex('knex_migrations').insert({ name: '20990101000000_newer', batch: 9 });
+      const newer = await ran(['token', 'list'], env);
+      expect([newer.code, newer.errors]).toEqual([
+        1,
+        'muster: the database is newer than this Muster: use the version that its server has\n',
+      ]);
+      await other.db.knex.raw(
+        'delete from knex_migrations where id > (select max(id) - 2 from knex_migrations)',
+      );
+      const older = await ran(['keys', 'status'], env);
+      expect([older.code, older.errors]).toEqual([
+        1,
+        'muster: the schema of the database is older than this Muster: run `muster migrate` first\n',
+      ]);
+    } finally {
+      await other.drop();
+    }
   });
 
   it('ends with 2 for an unknown option, which is no warning of the doctor', async () => {
