@@ -29,13 +29,20 @@ interface Rule {
 
 const NOT_PUSHED =
   'Devices are not notified of their commands, and get them only when they poll by themselves.';
+const NEW_PUSH_CERTIFICATE =
+  'muster push-cert request --apple-account ACCOUNT, then muster push-cert import';
 const REFUSED = 'Devices refuse this server, so that none enrolls or fetches commands.';
 
 /** The first rule whose codes match says how bad a warning is. Its detail names the thing and the step. */
 const RULES: Rule[] = [
   {
-    codes:
-      /^(no_push_certificate|push_certificate_(expired|without_key|not_yet_valid|self_signed))$/,
+    codes: /^push_certificate_self_signed$/,
+    severity: 'error',
+    why: NOT_PUSHED,
+    cure: NEW_PUSH_CERTIFICATE,
+  },
+  {
+    codes: /^(no_push_certificate|push_certificate_(expired|without_key|not_yet_valid))$/,
     severity: 'error',
     why: NOT_PUSHED,
     cure: 'muster push-cert status, then muster push-cert request --apple-account ACCOUNT',
@@ -56,7 +63,7 @@ const RULES: Rule[] = [
     codes: /^(push_certificate_|several_push_topics)/,
     severity: 'warning',
     why: 'Once it ends, devices are not notified; with another topic each must enroll again.',
-    cure: 'muster push-cert request --apple-account ACCOUNT, then muster push-cert import',
+    cure: NEW_PUSH_CERTIFICATE,
   },
   {
     codes: /^devices_not_pushable$/,
