@@ -113,7 +113,10 @@ export async function requireKnownDatabase(db: Database, directory: string): Pro
 }
 
 async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
-  await client.query('begin');
+  for (let attempt = 0; !(await tryLock(client)); attempt += 1) {
+    if (attempt === 0) logger.info('another process is migrating the database, waiting for it');
+    await sleep(LOCK_POLL_MS);
+  }
   for (const limit of [
     'statement_timeout',
     'lock_timeout',
@@ -121,15 +124,20 @@ async function acquire(client: pg.PoolClient, logger: Logger): Promise<void> {
   ]) {
     await client.query(`set local ${limit} = 0`);
   }
-  // `create index concurrently` waits for every snapshot. A statement that waits for the lock holds
-  // one, and so does one with parameters until the next statement. Hence tries without parameters.
-  const tryLock = `select pg_try_advisory_xact_lock(${LOCK_KEY.join(', ')}) as free`;
-  for (let attempt = 0; ; attempt += 1) {
-    const tried = await client.query<{ free: boolean }>(tryLock);
-    if (tried.rows[0]?.free === true) return;
-    if (attempt === 0) logger.info('another process is migrating the database, waiting for it');
-    await sleep(LOCK_POLL_MS);
-  }
+}
+
+/**
+ * Leaves the transaction open only if it has the lock. `create index concurrently` of the process that has it waits for
+ * every snapshot, and for the end of the transaction that took one: each try is a transaction of its own. A statement
+ * with parameters holds its snapshot until the next one: none has any.
+ */
+async function tryLock(client: pg.PoolClient): Promise<boolean> {
+  await client.query('begin');
+  const text = `select pg_try_advisory_xact_lock(${LOCK_KEY.join(', ')}) as free`;
+  const { rows } = await client.query<{ free: boolean }>(text);
+  if (rows[0]?.free === true) return true;
+  await client.query('rollback');
+  return false;
 }
 
 /**

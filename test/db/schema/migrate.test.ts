@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connectDatabase, type Database } from '../../../src/db/connection/database.js';
 import {
   migrate,
@@ -211,6 +212,20 @@ exports.down = async () => {};\n`;
   });
 });
 
+/** Such a transaction would be waited for by `create index concurrently`, and would wait for it. */
+async function triesLeftOpen(): Promise<number[]> {
+  const found: number[] = [];
+  for (let n = 0; n < 10; n += 1) {
+    await sleep(90);
+    const { rowCount } = await db.pool.query(
+      `select from pg_stat_activity where datname = current_database() and state = 'idle in transaction'
+         and query like 'select pg_try_advisory%' and state_change < clock_timestamp() - interval '50 ms'`,
+    );
+    found.push(rowCount ?? 0);
+  }
+  return found;
+}
+
 describe('migrations of several processes', () => {
   it('build an index beside the writers of its table, while another process waits', async () => {
     await migrate(db, { logger, directory: directoryWith(FIRST) });
@@ -222,6 +237,7 @@ describe('migrations of several processes', () => {
     const children = [1, 2].map(() => startTypeScript(CHILD, [test.connectionString, directory]));
     await Promise.all(children.map((child) => child.line('connected')));
     await waitForStatement('create index concurrently');
+    expect(await triesLeftOpen()).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     await db.knex('a').insert({ n: 2 });
     await writer.query('commit');
     await writer.end();
