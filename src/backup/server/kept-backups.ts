@@ -52,7 +52,9 @@ export async function deleteOldBackups(
       await unlink(file);
       deletion.deleted.push(file);
     } catch (cause) {
-      deletion.kept.push({ file, cause });
+      const isGone = (cause as NodeJS.ErrnoException).code === 'ENOENT';
+      if (isGone) deletion.deleted.push(file);
+      else deletion.kept.push({ file, cause });
     }
   }
   const names = new Set((await readdir(directory)).flatMap((name) => nameOfPartial(name) ?? []));

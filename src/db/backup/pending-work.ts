@@ -53,10 +53,10 @@ const END_SIGN_INS: [table: string, text: string][] = [
 /** Signs everybody out; API tokens stay. A backup of an older Muster has no such tables: its `tables` says so. */
 export async function endSignIns(
   client: pg.ClientBase,
-  tables?: readonly { name: string }[],
+  tables: readonly { name: string }[] = END_SIGN_INS.map(([name]) => ({ name })),
 ): Promise<void> {
   for (const [table, text] of END_SIGN_INS) {
-    if (tables?.some(({ name }) => name === table) !== false) await client.query(text);
+    if (tables.some(({ name }) => name === table)) await client.query(text);
   }
 }
 

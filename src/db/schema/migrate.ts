@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type pg from 'pg';
-import { AppError, unavailable } from '../../errors.js';
+import { AppError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { Database } from '../connection/database.js';
-import { isOutage } from '../connection/outage.js';
-import { postgresMessage } from '../connection/sqlstate.js';
 import { dropJobs, migrateJobs } from '../jobs/jobs-schema.js';
-import { DirectoryMigrationSource, MIGRATIONS_DIRECTORY } from './migration-source.js';
+import { DirectoryMigrationSource, failureOf, MIGRATIONS_DIRECTORY } from './migration-source.js';
 
 export interface MigrationOptions {
   logger: Logger;
@@ -244,23 +242,6 @@ async function runPending(
     await db.knex('knex_migrations').whereIn('name', names).update({ batch: firstBatch });
   }
   return applied;
-}
-
-/** Says which migration failed and why; a fault that is not PostgreSQL's is one of the program. */
-function failureOf(source: DirectoryMigrationSource): (cause: unknown) => never {
-  return (cause) => {
-    const reason = postgresMessage(cause);
-    const { begun } = source;
-    if (reason === undefined || begun === undefined || isOutage(cause)) throw cause;
-    const state = source.usesTransaction(begun)
-      ? 'What it did, and others in its transaction, is taken back'
-      : 'It runs outside a transaction: the next try does all of it again';
-    throw unavailable(
-      `the migration ${begun} failed: ${reason}. ${state}. Remove the cause, then run \`muster migrate\` ` +
-        'or start the server; `muster migrate --plan` says what it does.',
-      cause,
-    );
-  };
 }
 
 /**

@@ -2,6 +2,9 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Knex } from 'knex';
+import { unavailable } from '../../errors.js';
+import { isOutage } from '../connection/outage.js';
+import { postgresMessage } from '../connection/sqlstate.js';
 
 /** Relative to this file, also when it is compiled to `dist`. */
 export const MIGRATIONS_DIRECTORY = join(__dirname, '..', '..', '..', 'migrations');
@@ -112,4 +115,21 @@ function namesIn(directory: string): string[] {
   return readdirSync(directory)
     .flatMap((file) => MIGRATION_FILE.exec(file)?.[1] ?? [])
     .sort();
+}
+
+/** Says which migration failed and why; a fault that is not PostgreSQL's is one of the program. */
+export function failureOf(source: DirectoryMigrationSource): (cause: unknown) => never {
+  return (cause) => {
+    const reason = postgresMessage(cause);
+    const { begun } = source;
+    if (reason === undefined || begun === undefined || isOutage(cause)) throw cause;
+    const state = source.usesTransaction(begun)
+      ? 'What it did, and others in its transaction, is taken back'
+      : 'It runs outside a transaction: the next try does all of it again';
+    throw unavailable(
+      `the migration ${begun} failed: ${reason}. ${state}. Remove the cause, then run \`muster migrate\` ` +
+        'or start the server; `muster migrate --plan` says what it does.',
+      cause,
+    );
+  };
 }

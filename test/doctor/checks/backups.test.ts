@@ -113,7 +113,7 @@ describe('the doctor of the files of backups', () => {
     const findings = await found(env);
     expect(brief(findings)).toEqual(['error backup_lost']);
     expect(findings[0]?.what).toBe(`The file of the newest backup is gone: ${newest}.`);
-    // Not mounted here: what is in it cannot be told.
+    // Not mounted here: what is in it is unknown.
     rmSync(directory, { recursive: true });
     expect(brief(await found(env))).toEqual(['ok backups']);
   });
