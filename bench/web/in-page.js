@@ -5,6 +5,8 @@
   const hasText = (row) => row !== null && row.textContent.trim() !== '';
   const countText = () => document.querySelector('h1 ~ [role="status"]');
   const count = () => countText()?.textContent ?? '';
+  /** The rows are still those of the former list. */
+  const isWaiting = () => document.querySelector('[role="grid"][aria-busy]') !== null;
 
   const LIMIT_MS = 20_000;
 
@@ -24,6 +26,8 @@
     await after;
     return performance.now();
   }
+
+  const counted = () => painted(() => count() !== '', 'how many match');
 
   function nextEvent(type, isWanted) {
     return new Promise((resolve) => {
@@ -49,14 +53,15 @@
 
   /** From the last event of this kind to the rows of another list of devices. */
   async function filtered(type) {
-    const before = countText().textContent;
     const at = await nextEvent(type, () => true);
-    const isOther = () => countText().textContent !== before && hasText(rowAt(0));
-    const end = await painted(isOther, `rows of another list than ${before}`);
-    const asked = performance
-      .getEntriesByType('resource')
-      .find(({ name, startTime }) => startTime >= at && name.includes('/api/v1/devices?'));
-    if (asked === undefined) throw new Error('no request of the filter was found');
+    const request = () =>
+      performance
+        .getEntriesByType('resource')
+        .find(({ name, startTime }) => startTime >= at && name.includes('/api/v1/devices?'));
+    const isOver = () => request() !== undefined && !isWaiting() && hasText(rowAt(0));
+    const end = await painted(isOver, 'rows of another list');
+    const asked = request();
+    await counted();
     return { at, asked: asked.requestStart, answered: asked.responseEnd, end };
   }
 
@@ -114,7 +119,8 @@
     filtered,
     rows: () => painted(() => hasText(rowAt(0)), 'a row'),
     count,
-    changed: (before) => painted(() => count() !== before, `another count than ${before}`),
+    changed: (before) =>
+      painted(() => count() !== '' && count() !== before, `another count than ${before}`),
     startScrolling() {
       globalThis.bench.scrolling = new Scrolling();
       void globalThis.bench.scrolling.run();

@@ -52,6 +52,12 @@ export interface Caller {
   signal?: AbortSignal | undefined;
 }
 
+/**
+ * How a list counts its matches: `upToLimit` estimates many, `exact` counts every one, `none` counts
+ * only where the page shows the number by itself.
+ */
+export type TotalMode = 'upToLimit' | 'exact' | 'none';
+
 export interface ListQuery {
   caller?: Caller | undefined;
   shape: ResourceShape;
@@ -63,13 +69,13 @@ export interface ListQuery {
   /** Instead of the page's number. */
   keyset?: Keyset | undefined;
   scope?: Scope | undefined;
-  /** Count every match instead of estimating many. */
-  exactTotal: boolean;
+  totalMode: TotalMode;
 }
 
 export interface ListResult {
   rows: Row[];
-  total: number;
+  /** Matches; undefined if they were not counted. */
+  total: number | undefined;
   totalIsEstimate: boolean;
   /** Only with a keyset. */
   edges?: Edges | undefined;

@@ -118,6 +118,30 @@ describe('meta.total', () => {
     expect(exact.body.meta).toEqual({ count: 30, total: 130_000 });
   });
 
+  it('is left out on request, without a statement that counts, where the page does not show it', async () => {
+    const filter = JSON.stringify([{ name: 'name', op: 'startswith', val: 'n' }]);
+    const asked = { filter, 'page[total]': 'none' };
+    const { result, sql } = await api.statements(() => list(asked));
+    expect([result.body.meta, sql.length]).toEqual([{ count: 30 }, 1]);
+    expect(result.body.links).toMatchObject({
+      next: expect.stringMatching(/page%5Btotal%5D=none&page%5Bnumber%5D=2$/),
+      last: null,
+    });
+    const whole = await api.statements(() => list({ 'page[total]': 'none', 'page[after]': '' }));
+    expect([whole.result.body.meta, whole.sql.length]).toEqual([{ count: 30 }, 1]);
+    const few = await list({ ...asked, 'filter[name]': 'n12' });
+    expect(few.body.meta).toEqual({ count: 1, total: 1 });
+    const none = await list({ ...asked, 'filter[name]': 'm' });
+    expect(none.body.meta).toEqual({ count: 0, total: 0 });
+    const scoped = await request(api.app).get('/api/v1/tags/987654/devices?page[total]=none');
+    expect(scoped.status).toBe(404);
+    const wrong = await list({ 'page[total]': 'all' });
+    expect([wrong.status, wrong.body.errors[0].detail]).toEqual([
+      400,
+      'page[total] can only be "exact" or "none"',
+    ]);
+  });
+
   it('is the same estimate each time, until the rows change', async () => {
     const filter = JSON.stringify([{ name: 'name', op: 'startswith', val: 'n' }]);
     const ask = async () => (await list({ filter })).body.meta;

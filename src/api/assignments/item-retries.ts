@@ -121,7 +121,7 @@ async function retryMatching(
       sort: [{ column: 'id', descending: false }],
       page: { number: 1, size: PAGE },
       keyset: { direction: 'after', position: null },
-      exactTotal: false,
+      totalMode: 'none',
     });
     retried += (
       await retryItems(

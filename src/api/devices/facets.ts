@@ -144,7 +144,7 @@ async function countedFor(
   const caller = { account: `${actor.role}:${actor.name}` };
   const asked = { shape: devices, filter, names, most: MAX_VALUES, caller };
   const facets = await store.countFacets(asked).catch((error: unknown) => {
-    throw withAdvice(error, { filter, sort: [], page: { number: 1, size: 1 }, exactTotal: false });
+    throw withAdvice(error, { filter, sort: [], page: { number: 1, size: 1 }, totalMode: 'none' });
   });
   const counted = { facets, at: new Date() };
   const ttl = Math.max(KEPT_MS, KEPT_PER_DURATION * (performance.now() - started));

@@ -33,8 +33,8 @@ export function countSql(query: ListQuery): Sql {
 }
 
 /** True when every match must be counted: on request, or because there is no sample of a view. */
-function countsAll({ exactTotal, shape }: ListQuery): boolean {
-  return exactTotal || (shape.isView === true && shape.sample === undefined);
+function countsAll({ totalMode, shape }: ListQuery): boolean {
+  return totalMode === 'exact' || (shape.isView === true && shape.sample === undefined);
 }
 
 function exactSql(query: ListQuery): Sql {

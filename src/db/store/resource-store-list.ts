@@ -32,15 +32,16 @@ export async function listRows(runner: StatementRunner, asked: ListQuery): Promi
 async function byNumber(runner: StatementRunner, query: ListQuery): Promise<ListResult> {
   const { page, scope, filter } = query;
   const isWhole = filter.length === 0 && scope === undefined;
-  // A whole collection is always counted, in parallel on another connection.
+  // A whole collection is counted in parallel, on another connection.
   const [rows, counted] = await Promise.all([
     readPage(runner, query),
-    isWhole ? count(runner, query, 0) : undefined,
+    isWhole && query.totalMode !== 'none' ? count(runner, query, 0) : undefined,
   ]);
   const offset = (page.number - 1) * page.size;
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
+  if (isUncounted(query, rows)) return { rows, ...UNCOUNTED };
   const total = counted ?? (await count(runner, query, offset + rows.length));
   return { rows, ...total };
 }
@@ -135,10 +136,11 @@ async function totalAround(
   const { position } = keyset;
   const parentIsKnown = query.scope === undefined || rows.length > 0;
   if (position === null && !hasMore && parentIsKnown) return exactly(rows.length);
-  if (position?.total && !query.exactTotal && parentIsKnown) {
+  if (position?.total && query.totalMode !== 'exact' && parentIsKnown) {
     const [total, totalIsEstimate] = position.total;
     return { total, totalIsEstimate };
   }
+  if (isUncounted(query, rows)) return UNCOUNTED;
   return count(runner, query, rows.length);
 }
 
@@ -148,11 +150,18 @@ function edgesOf(
   { total, totalIsEstimate }: Total,
 ): Omit<Edges, 'hasMore'> {
   const carried: { total?: [number, boolean] } =
-    total > CHEAP_TOTAL ? { total: [total, totalIsEstimate] } : {};
+    total !== undefined && total > CHEAP_TOTAL ? { total: [total, totalIsEstimate] } : {};
   const [first, last] = [rows[0], rows.at(-1)].map((row) =>
     row === undefined ? null : { ...positionOf(keys, row), ...carried },
   );
   return { first: first ?? null, last: last ?? null };
+}
+
+const UNCOUNTED: Total = { total: undefined, totalIsEstimate: false };
+
+/** Without rows the count says whether the parent exists. */
+function isUncounted({ totalMode, scope }: ListQuery, rows: Row[]): boolean {
+  return totalMode === 'none' && (scope === undefined || rows.length > 0);
 }
 
 function exactly(total: number): Total {

@@ -22,14 +22,15 @@ export function pageLinks(paging: Paging): Links {
 
 function numberLinks({ path, query, page, result }: Paging): Links {
   const { rows, total, totalIsEstimate } = result;
-  const last = Math.max(1, Math.ceil(total / page.size));
-  const hasNext = totalIsEstimate ? rows.length === page.size : page.number < last;
+  const last = total === undefined ? Infinity : Math.max(1, Math.ceil(total / page.size));
+  const isKnown = total !== undefined && !totalIsEstimate;
+  const hasNext = isKnown ? page.number < last : rows.length === page.size;
   const at = (number: number) => withQuery(path, changed(query, 'page[number]', String(number)));
   return {
     first: at(1),
     prev: page.number > 1 ? at(Math.min(page.number - 1, last)) : null,
     next: hasNext ? at(page.number + 1) : null,
-    last: totalIsEstimate ? null : at(last),
+    last: isKnown ? at(last) : null,
   };
 }
 

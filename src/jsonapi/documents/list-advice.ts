@@ -3,7 +3,7 @@ import type { FilterNode } from '../query/filter-node.js';
 import type { CollectionQuery } from '../query/query.js';
 import { sortName } from '../store.js';
 
-type ListQuery = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'exactTotal' | 'keyset'>;
+type ListQuery = Pick<CollectionQuery, 'filter' | 'sort' | 'page' | 'totalMode' | 'keyset'>;
 
 interface Advice {
   source: ErrorSource;
@@ -31,7 +31,7 @@ const ANY: Advice = {
   text: 'ask for a smaller page[size], or name the fields you need with fields[type]',
 };
 
-function adviceFor({ filter, sort, page, exactTotal, keyset }: ListQuery): Advice[] {
+function adviceFor({ filter, sort, page, totalMode, keyset }: ListQuery): Advice[] {
   const all: Advice[] = [];
   const source = { parameter: 'filter' };
   const advise = (text: string) => all.push({ source, text });
@@ -42,7 +42,7 @@ function adviceFor({ filter, sort, page, exactTotal, keyset }: ListQuery): Advic
   const relations = filter.reduce((most, node) => Math.max(most, depthOf(node)), 0);
   if (relations > 1) advise(`filter across fewer than ${relations} relationships`);
   if (filter.length > 0) advise('add a rule that few resources match');
-  if (exactTotal) {
+  if (totalMode === 'exact') {
     all.push({ source: { parameter: 'page[total]' }, text: 'leave out page[total]=exact' });
   }
   if (!keyset && page.number * page.size > DEEP_ROWS) {

@@ -35,8 +35,9 @@ export function csvExporter(definition: ResourceDefinition, place: CollectionPla
     const listing = readListing(api, request, { definition, ...place });
     refuseManyLinks(listing, definition);
     const first = await pageAfter(api, listing, null);
-    if (first.total > MAX_EXPORT) throw tooMany(first.total);
-    await auditExport(api, request, { definition, total: first.total });
+    const { total = 0 } = first;
+    if (total > MAX_EXPORT) throw tooMany(total);
+    await auditExport(api, request, { definition, total });
     const columns = csvColumns(listing.projection, {
       services: api.services,
       fields: listing.query.fields.get(definition.type),
@@ -112,6 +113,7 @@ async function* partsOf(
   { listing, columns, first }: Exporting,
 ): AsyncGenerator<string> {
   yield csvLine(columns.map(({ name }) => name));
+  const uncounted: Listing = { ...listing, asked: { ...listing.asked, totalMode: 'none' } };
   let count = 0;
   for (let page = first; ; ) {
     for (let from = 0; from < page.rows.length; from += SLICE) {
@@ -122,9 +124,7 @@ async function* partsOf(
     const { edges } = page;
     if (edges?.hasMore !== true || edges.last === null) return;
     if (count >= MAX_EXPORT) throw tooMany(count + 1);
-    // What the list has is known: nothing is counted again.
-    const total: [number, boolean] = [first.total, first.totalIsEstimate];
-    page = await pageAfter(api, listing, { ...edges.last, total });
+    page = await pageAfter(api, uncounted, edges.last);
   }
 }
 

@@ -59,6 +59,6 @@ function pageHandler(
 }
 
 function listMeta({ rows, total, totalIsEstimate }: ListResult): Record<string, unknown> {
-  const meta = { count: rows.length, total };
+  const meta = { count: rows.length, ...(total === undefined ? {} : { total }) };
   return totalIsEstimate ? { ...meta, total_is_estimate: true } : meta;
 }

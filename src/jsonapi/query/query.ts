@@ -1,5 +1,5 @@
 import type { QueryContext, ResourceDefinition } from '../definition/definition.js';
-import type { Keyset, SortField } from '../store.js';
+import type { Keyset, SortField, TotalMode } from '../store.js';
 import { type CursorPlace, parseCursor } from './cursor.js';
 import { parseFields, parseInclude, parseSort } from './fields.js';
 import { type FilterContext, parseFilter } from './filter.js';
@@ -42,7 +42,7 @@ export interface CollectionQuery extends DocumentQuery {
   keyset?: Keyset | undefined;
   sort: SortField[];
   filter: FilterNode[];
-  exactTotal: boolean;
+  totalMode: TotalMode;
 }
 
 function documentReaders(
@@ -126,7 +126,7 @@ export function parseCollectionQuery(
     page: { number: 1, size: DEFAULT_PAGE_SIZE },
     sort: [],
     filter: [],
-    exactTotal: false,
+    totalMode: 'upToLimit',
   };
   const readDocument = documentReaders(query, definition, context);
   const readCollection = collectionReaders(query, definition, context);
@@ -197,8 +197,10 @@ function collectionReaders(
     'page[after]': () => {},
     'page[before]': () => {},
     'page[total]': (value, name) => {
-      if (value !== 'exact') throw invalidParameter(name, `${name} can only be "exact"`);
-      query.exactTotal = true;
+      if (value !== 'exact' && value !== 'none') {
+        throw invalidParameter(name, `${name} can only be "exact" or "none"`);
+      }
+      query.totalMode = value;
     },
   };
   const readFilter: ParameterReader = (value, parameter) => {

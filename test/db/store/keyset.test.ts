@@ -66,7 +66,7 @@ function queryOf(sort: string, size: number): ListQuery {
     filter: [],
     sort: sortOf(sort),
     page,
-    exactTotal: false,
+    totalMode: 'upToLimit',
   };
 }
 
@@ -198,7 +198,7 @@ describe('pages by keyset', () => {
     const carried = await store.list({ ...query, keyset });
     expect([counts.length, carried.total, carried.totalIsEstimate]).toEqual([0, 500_000, true]);
     expect(carried.edges?.last?.total).toEqual([500_000, true]);
-    const exact = await store.list({ ...query, keyset, exactTotal: true });
+    const exact = await store.list({ ...query, keyset, totalMode: 'exact' });
     expect([counts.length, exact.total]).toEqual([1, whole.total]);
     forget();
   });

@@ -13,7 +13,7 @@ const query: ListQuery = {
   filter: [],
   sort: [],
   page: { number: 1, size: 30 },
-  exactTotal: false,
+  totalMode: 'upToLimit',
 };
 
 const named: ListQuery = {
@@ -88,14 +88,14 @@ describe('rowsSql', () => {
 describe('countSql', () => {
   it('counts exactly on request, and no collection of a million rows by default', () => {
     const counted = 'select count(*) as total from "tags" as t0 where true';
-    expect(countSql({ ...query, exactTotal: true })).toEqual({
+    expect(countSql({ ...query, totalMode: 'exact' })).toEqual({
       text: counted,
       bindings: [],
       isPlannedOnce: true,
       isShared: false,
     });
     expect(countSql(query).text).toContain('where true limit 100001');
-    expect(countSql({ ...named, exactTotal: true })).toMatchObject({ bindings: ['x'] });
+    expect(countSql({ ...named, totalMode: 'exact' })).toMatchObject({ bindings: ['x'] });
   });
 
   it('counts no table that PostgreSQL knows to be large', () => {

@@ -3,7 +3,12 @@ import { withAdvice } from '../../../src/jsonapi/documents/list-advice.js';
 import type { FilterNode } from '../../../src/jsonapi/query/filter-node.js';
 
 const name = { name: 'name', kind: 'text' as const, ignoreCase: false };
-const asked = { filter: [], sort: [], page: { number: 1, size: 30 }, exactTotal: false };
+const asked = {
+  filter: [],
+  sort: [],
+  page: { number: 1, size: 30 },
+  totalMode: 'upToLimit' as const,
+};
 const shape = { type: 'tags', table: 'tags', attributes: {}, relationships: {} };
 const relation = { kind: 'toOne' as const, type: 'tags', column: 'x', write: 'never' as const };
 const error = new AppError('query_too_expensive', 400, 'This list takes the database too long');
@@ -45,7 +50,7 @@ describe('the advice on a list that is too expensive', () => {
     ],
     [
       'names an exact total',
-      { exactTotal: true },
+      { totalMode: 'exact' },
       ['page[total]', ': leave out page[total]=exact'],
     ],
     [

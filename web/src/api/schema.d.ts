@@ -2935,19 +2935,19 @@ export interface components {
             /** @default 30 */
             size?: number;
             /** @enum {string} */
-            total?: "exact";
+            total?: "exact" | "none";
         } | {
             after: string;
             /** @default 30 */
             size?: number;
             /** @enum {string} */
-            total?: "exact";
+            total?: "exact" | "none";
         } | {
             before: string;
             /** @default 30 */
             size?: number;
             /** @enum {string} */
-            total?: "exact";
+            total?: "exact" | "none";
         };
         saved_views_sort: string[];
         sessions_sort: string[];

@@ -21,8 +21,10 @@ export interface TableProps<Row extends { id: number }> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  /** Rows that match, also those not read yet. */
-  total: number;
+  /** Rows that match, also those not read yet; undefined until they are counted. */
+  total: number | undefined;
+  /** These are not yet the rows that were asked for. */
+  isOther?: boolean;
   nameOf: (row: Row) => string;
   onOpen: (row: Row) => void;
   onEnd?: () => void;
@@ -100,7 +102,8 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
       className="table"
       role="grid"
       aria-label={props.label}
-      aria-rowcount={total + 1}
+      aria-rowcount={total === undefined ? -1 : total + 1}
+      aria-busy={props.isOther === true || undefined}
       aria-colcount={columns.length}
       tabIndex={-1}
       onKeyDown={onKey}

@@ -64,8 +64,8 @@ function pageParameter(): Schema {
   const size = { ...range(MAX_PAGE_SIZE, DEFAULT_PAGE_SIZE), description: 'Resources on a page.' };
   const total = {
     type: 'string',
-    enum: ['exact'],
-    description: 'Counts all that match, however long it takes.',
+    enum: ['exact', 'none'],
+    description: 'Counts all that match, however long it takes; or not at all, for rows at once.',
   };
   const closed = (properties: Schemas) => ({
     type: 'object',

@@ -61,7 +61,11 @@ export function commonSchemas(registry: Registry): Schemas {
       type: 'object',
       properties: {
         count: { type: 'integer', minimum: 0, description: 'How many `data` holds.' },
-        total: { type: 'integer', minimum: 0, description: 'How many match.' },
+        total: {
+          type: 'integer',
+          minimum: 0,
+          description: 'How many match; not with `page[total]=none`.',
+        },
         total_is_estimate: {
           type: 'boolean',
           description: 'True where `total` was not counted; `page[total]=exact` counts.',

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useMutation } from '@tanstack/react-query';
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { ActionError } from '../../api/action-error';
@@ -14,7 +14,7 @@ import { DEFAULT_COLUMNS } from './attributes';
 import { columnOf } from './cells';
 import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
-import { type DeviceRow, devicesQuery, listPath, saveCsv } from './queries';
+import { type DeviceRow, listPath, saveCsv, useDevices } from './queries';
 import { SavedViews } from './saved-views';
 import { type DevicesSearch, nextSort, withWidth } from './search';
 import { useSelection } from './selection/selection';
@@ -30,11 +30,11 @@ export function DevicesPage() {
     [navigate],
   );
   const shape = { search, columns: search.cols ?? DEFAULT_COLUMNS };
-  const query = useInfiniteQuery(devicesQuery(shape));
+  const { query, isOther, total } = useDevices(shape);
   const csv = useMutation({ mutationFn: saveCsv });
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.rows) ?? [], [query.data]);
-  const { total = rows.length, total_is_estimate = false } = query.data?.pages[0]?.meta ?? {};
-  const count = words.count(total, total_is_estimate);
+  const count = total === undefined ? '' : words.count(total.count, total.isEstimate);
+  const known = total?.count ?? 0;
   const selection = useSelection(JSON.stringify([search.q, search.f]));
   const columns = useMemo(
     () => (search.cols ?? DEFAULT_COLUMNS).map((name) => columnOf(name, search.w?.[name])),
@@ -52,7 +52,7 @@ export function DevicesPage() {
       title={text.nav.devices}
       about={
         <span className="soft" role="status">
-          {query.data !== undefined && count}
+          {count}
         </span>
       }
       aside={
@@ -66,8 +66,8 @@ export function DevicesPage() {
       }
     >
       <FilterBar search={search} onChange={change} />
-      {selection.count(total) > 0 && (
-        <SelectionBar selection={selection} total={total} count={count} search={search} />
+      {selection.count(known) > 0 && (
+        <SelectionBar selection={selection} total={known} count={count} search={search} />
       )}
       {csv.error !== null && <ActionError error={csv.error} />}
       {query.error !== null && (
@@ -85,7 +85,8 @@ export function DevicesPage() {
           label={words.table}
           columns={columns}
           rows={rows}
-          total={total}
+          total={total?.count}
+          isOther={isOther}
           nameOf={nameOf}
           onOpen={({ id }) =>
             void navigate({

@@ -1,4 +1,10 @@
-import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query';
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  useInfiniteQuery,
+  useQuery,
+} from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
 import { saveFile } from '../../api/files';
@@ -39,19 +45,20 @@ export function saveCsv(shape: ListShape): Promise<void> {
   return saveFile(listPath(shape), 'GET', `devices-${day}.csv`, 'text/csv');
 }
 
-export function devicesQuery(shape: ListShape) {
+function devicesQuery(shape: ListShape) {
   return infiniteQueryOptions({
     ...LIVE,
     queryKey: ['devices', 'list', listParameters(shape)],
     initialPageParam: '',
     placeholderData: keepPreviousData,
     queryFn: async ({ pageParam, signal }) => {
-      const query = { ...listParameters(shape), page: { size: PAGE_SIZE, after: pageParam } };
-      const document = await call(() =>
-        client.GET('/devices', { params: { query: query as never }, signal }),
-      );
-      const { links, meta } = document as unknown as ListDocument;
-      return { rows: rowsOf(document), meta, next: cursorOf(links?.next) };
+      const page = { size: PAGE_SIZE, after: pageParam, total: 'none' };
+      const document = await getDevices({ ...listParameters(shape), page }, signal);
+      return {
+        rows: rowsOf(document),
+        total: totalOf(document),
+        next: cursorOf(document.links?.next),
+      };
     },
     getNextPageParam: (last) => last.next,
     refetchInterval: ({ state: { data } }) =>
@@ -59,7 +66,36 @@ export function devicesQuery(shape: ListShape) {
   });
 }
 
-interface ListDocument {
-  links?: { next?: string | null };
-  meta?: { total?: number; total_is_estimate?: boolean };
+function countQuery({ search }: ListShape) {
+  const { sort: _, ...filters } = listParameters({ search, columns: [] });
+  return queryOptions({
+    ...LIVE,
+    queryKey: ['devices', 'count', filters],
+    queryFn: async ({ signal }) =>
+      totalOf(await getDevices({ ...filters, page: { size: 1 } }, signal)) ?? null,
+  });
+}
+
+async function getDevices(query: Query, signal: AbortSignal) {
+  return await call(() => client.GET('/devices', { params: { query: query as never }, signal }));
+}
+
+export interface Total {
+  count: number;
+  isEstimate: boolean;
+}
+
+function totalOf({ meta }: Awaited<ReturnType<typeof getDevices>>): Total | undefined {
+  const { total, total_is_estimate: isEstimate = false } = meta;
+  return total === undefined ? undefined : { count: total, isEstimate };
+}
+
+/** The rows, and how many match: counting takes longer, so the rows are shown before. */
+export function useDevices(shape: ListShape) {
+  const query = useInfiniteQuery(devicesQuery(shape));
+  const isOther = query.isPlaceholderData;
+  const first = isOther ? undefined : query.data?.pages[0];
+  const isUncounted = first !== undefined && first.total === undefined;
+  const counted = useQuery({ ...countQuery(shape), enabled: isUncounted });
+  return { query, isOther, total: isUncounted ? (counted.data ?? undefined) : first?.total };
 }
