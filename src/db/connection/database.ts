@@ -125,14 +125,15 @@ function knexLog(logger: Logger | undefined): Knex.Logger {
 }
 
 /**
- * Every statement of the device path finds its rows by key, so each gets one generic plan, and never a
- * sequential scan because the table was small at planning time. Planning such a statement again costs
- * several times its execution.
+ * Every statement of the device path finds its rows by key, so each gets one generic plan, which never
+ * reads or hashes a whole table because that was small at planning time. Planning such a statement again
+ * costs several times its execution.
  */
 function devicePathSession(namedStatements: boolean): pg.ClientConfig {
   if (!namedStatements) return {};
-  const settings = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off', jit: 'off' };
-  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`);
+  const off = ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit'];
+  const settings = ['plan_cache_mode=force_generic_plan', ...off.map((name) => `${name}=off`)];
+  const options = settings.map((setting) => `-c ${setting}`);
   return { options: options.join(' ') };
 }
 

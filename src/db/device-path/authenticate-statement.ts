@@ -220,9 +220,11 @@ former as (
   on conflict do nothing
 ), cancelled as (
   update commands c set status = 'Cancelled', ended_at = now(), reason = 're-enrolled'
-  from updated u
-  where c.device_id = u.id and c.is_pending and u.is_new
-    and u.former_state in ('enrolled', 'unenrolled')
+  where c.is_pending and c.id = any(array(
+    select p.id from updated u
+    cross join lateral (
+      select id from commands where device_id = u.id and is_pending order by id) p
+    where u.is_new and u.former_state in ('enrolled', 'unenrolled')))
 ), signed_out as (
   update device_users s set is_enrolled = false, sealed_push = null, push_state = null
   from updated u where s.device_id = u.id and u.is_new
