@@ -17,7 +17,7 @@ import {
   type InventoryTarget,
   noteInventoryQueued,
 } from '../db/devices/device-repository.js';
-import { escrowOfCommand, type SealedSecret } from '../db/devices/device-secrets.js';
+import { escrowOfCommand, type SecretOfCommand } from '../db/devices/secrets-in-effect.js';
 import { type SharedPayload, storePayloadSql } from '../db/devices/shared-payloads.js';
 import { type UserOfDevice, usersToList, usersWithItems } from '../db/devices/user-profiles.js';
 import {
@@ -52,7 +52,7 @@ export interface QueuedCommand {
   isForced?: boolean | undefined;
   options?: QueueOptions | undefined;
   /** What the command sets: stored before it can be sent. */
-  secret?: SealedSecret | undefined;
+  secret?: SecretOfCommand | undefined;
 }
 
 /** Values of a row of `commands`, a condition, and what else is stored if that holds. */

@@ -8,7 +8,13 @@ import { installedApplicationList } from './handlers/installed-application-list.
 import { installApplication, managedApplicationList } from './handlers/managed-application-list.js';
 import { profileList } from './handlers/profile-list.js';
 import { provisioningProfileList } from './handlers/provisioning-profile-list.js';
-import { activationLockBypassCode, rotateFileVaultKey } from './handlers/reported-secrets.js';
+import {
+  activationLockBypassCode,
+  rotateFileVaultKey,
+  setFirmwarePassword,
+  verifyFirmwarePassword,
+  verifyRecoveryLock,
+} from './handlers/reported-secrets.js';
 import { restrictions } from './handlers/restrictions.js';
 import { securityInfo } from './handlers/security-info.js';
 import { userList } from './handlers/user-list.js';
@@ -24,6 +30,9 @@ const HANDLERS: readonly ReportHandler[] = [
   availableOsUpdates,
   deviceConfigured,
   rotateFileVaultKey,
+  setFirmwarePassword,
+  verifyFirmwarePassword,
+  verifyRecoveryLock,
   managedApplicationList,
   installApplication,
   provisioningProfileList,

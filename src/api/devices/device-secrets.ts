@@ -54,7 +54,7 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
       'The value of one secret, also of a former enrollment: as text, or in base64 where it is ' +
       'bytes (unlock tokens, bootstrap tokens, encrypted recovery keys). Each call is audited, with ' +
       'its reason, the kind and never the value, and so is each refusal. 409 `conflict` for a ' +
-      'record that a secret was removed. The answer is not stored for an Idempotency-Key.',
+      'record that a secret was removed, or became one that the server was not given. The answer is not stored for an Idempotency-Key.',
     body: {
       attributes: REASON,
       isRequired: true,
@@ -68,7 +68,7 @@ export function deviceSecretRoutes({ api, box }: DeviceSecretDeps): ApiRoute[] {
       const secret = await findSecret(trx, { deviceId, id: secretId });
       if (secret === undefined) throw unknownSecret(deviceId, secretId);
       const { kind, enrollment_number } = secret;
-      if (secret.sealed.length === 0) throw removedSecret(deviceId, { secretId, kind });
+      if (secret.sealed.length === 0) throw emptySecret(deviceId, secret);
       const value = box.open(secret.sealed, secretLabel(deviceId, kind));
       return {
         ids: secretId,
@@ -85,13 +85,11 @@ function unknownSecret(deviceId: number, secretId: number): AppError {
   return new AppError('not_found', 404, `device ${deviceId} has no secret ${secretId}; ${list}`);
 }
 
-function removedSecret(
-  deviceId: number,
-  { secretId, kind }: { secretId: number; kind: SecretKind },
-): AppError {
-  const query = `filter[kind]=${kind}&filter[is_removal]=false&sort=-id`;
+function emptySecret(deviceId: number, { id, kind, is_known: isKnown }: StoredSecret): AppError {
+  const query = `filter[kind]=${kind}&filter[is_removal]=false&filter[is_known]=true&sort=-id`;
+  const records = isKnown ? 'was removed' : 'became one that the server was not given';
   const message =
-    `secret ${secretId} of device ${deviceId} has no value, it records that the ${kind} was removed; ` +
+    `secret ${id} of device ${deviceId} has no value, it records that the ${kind} ${records}; ` +
     `reveal an earlier one of GET /api/v1/devices/${deviceId}/secrets?${query}`;
   return new AppError('conflict', 409, message);
 }

@@ -1,5 +1,16 @@
 import { secretLabel } from '../../db/devices/device-repository.js';
-import { escrowSecrets, type SecretKey, type SecretKind } from '../../db/devices/device-secrets.js';
+import {
+  type CommandSecretKind,
+  escrowSecrets,
+  type SecretKey,
+  type SecretKind,
+} from '../../db/devices/device-secrets.js';
+import {
+  noteSecretFound,
+  noteUnknownSecret,
+  refuseSecretOf,
+} from '../../db/devices/secrets-in-effect.js';
+import type { PlistDict } from '../../protocol/plist/plist.js';
 import { dictAt } from '../reports/report-columns.js';
 import { type HandlerContext, oneByOne, type ReportHandler } from '../reports/report-handler.js';
 
@@ -47,10 +58,55 @@ export const rotateFileVaultKey: ReportHandler = {
     const cms = dictAt(body, 'RotateResult')?.EncryptedNewRecoveryKey;
     if (!Buffer.isBuffer(cms) || cms.length === 0) return;
     if (await escrowRecoveryKey(deviceId, cms, context)) return;
-    const message = 'the new recovery key is encrypted to another certificate than the server’s';
+    await escrow([{ deviceId, kind: 'fde_personal_recovery_key_cms', bytes: cms }], context);
+    await noteUnknownSecret(context.trx, { deviceId, kind: 'filevault_recovery_key' });
+    const message =
+      'the new recovery key is encrypted to another certificate than the server’s; it is kept as it came';
     context.warn(report, { deviceId }, message);
   }),
 };
+
+/** A Mac can acknowledge the command without a change, when the current password was wrong. */
+export const setFirmwarePassword: ReportHandler = {
+  requestType: 'SetFirmwarePassword',
+  handle: oneByOne(async ({ id, body }, { trx }) => {
+    if (dictAt(body, 'SetFirmwarePassword')?.PasswordChanged === false)
+      await refuseSecretOf(trx, id);
+  }),
+};
+
+export const verifyFirmwarePassword = verifies('VerifyFirmwarePassword', {
+  kind: 'firmware_password',
+  answerOf: (body) => dictAt(body, 'VerifyFirmwarePassword'),
+});
+
+export const verifyRecoveryLock = verifies('VerifyRecoveryLock', {
+  kind: 'recovery_lock_password',
+  answerOf: (body) => body,
+});
+
+interface Verified {
+  kind: CommandSecretKind;
+  answerOf: (body: PlistDict) => PlistDict | undefined;
+}
+
+/** Whether the password of the command is the device's. */
+function verifies(requestType: string, { kind, answerOf }: Verified): ReportHandler {
+  return {
+    requestType,
+    readsParameters: true,
+    handle: oneByOne(async (report, { trx, seal, digest }) => {
+      const { Password: password } = report.parameters();
+      const isRight = answerOf(report.body)?.PasswordVerified;
+      if (typeof password !== 'string' || typeof isRight !== 'boolean') return;
+      const { id: commandId, deviceId } = report;
+      const label = secretLabel(deviceId, kind);
+      const plain = Buffer.from(password, 'utf8');
+      const secret = { deviceId, kind, sealed: seal(plain, label), digest: digest(plain, label) };
+      await noteSecretFound(trx, { ...secret, commandId, isRight });
+    }),
+  };
+}
 
 /** The code that clears an Activation Lock which its user has switched on. */
 export const activationLockBypassCode: ReportHandler = {

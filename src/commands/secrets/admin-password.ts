@@ -15,6 +15,8 @@ export interface PasswordChange {
   parameters: JsonObject;
   /** Undefined where the request has Apple's `passwordHash` already, or sets none. */
   password?: string | undefined;
+  /** It sets a password that only its hash is known of. */
+  isHashGiven?: true | undefined;
 }
 
 /**
@@ -28,26 +30,26 @@ export async function completeAdminPassword(
   newPassword: () => string,
 ): Promise<PasswordChange> {
   if (requestType === 'SetAutoAdminPassword') {
-    const { account, password } = await complete(parameters, { newPassword, pointer: PARAMETERS });
-    return { parameters: account, password };
+    const { account, ...made } = await complete(parameters, { newPassword, pointer: PARAMETERS });
+    return { parameters: account, ...made };
   }
   const { AutoSetupAdminAccounts: accounts } = parameters;
   if (requestType !== 'AccountConfiguration' || !Array.isArray(accounts)) return { parameters };
   const [first, ...others] = accounts;
   if (!isObject(first)) return { parameters };
   const pointer = `${PARAMETERS}/AutoSetupAdminAccounts/0`;
-  const { account, password } = await complete(first, { newPassword, pointer });
-  return { parameters: { ...parameters, AutoSetupAdminAccounts: [account, ...others] }, password };
+  const { account, ...made } = await complete(first, { newPassword, pointer });
+  return { parameters: { ...parameters, AutoSetupAdminAccounts: [account, ...others] }, ...made };
 }
 
 async function complete(
   given: JsonObject,
   { newPassword, pointer }: { newPassword: () => string; pointer: string },
-): Promise<{ account: JsonObject; password?: string | undefined }> {
+): Promise<Omit<PasswordChange, 'parameters'> & { account: JsonObject }> {
   const { password: chosen, ...account } = given;
   const source = { pointer: `${pointer}/password` };
   if (account.passwordHash !== undefined) {
-    if (chosen === undefined) return { account };
+    if (chosen === undefined) return { account, isHashGiven: true };
     const detail = 'use either password or passwordHash: Muster derives the hash of a password';
     throw validationError([{ detail, source }]);
   }

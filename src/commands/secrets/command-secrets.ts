@@ -2,15 +2,13 @@ import { randomInt } from 'node:crypto';
 import type { SecretBox } from '../../crypto/secrets/secret-box.js';
 import type { Transaction } from '../../db/connection/unit-of-work.js';
 import { secretLabel } from '../../db/devices/device-repository.js';
-import {
-  type CommandSecretKind,
-  findConfirmedSecret,
-  type SealedSecret,
-} from '../../db/devices/device-secrets.js';
+import type { CommandSecretKind } from '../../db/devices/device-secrets.js';
+import { findConfirmedSecret, type SecretOfCommand } from '../../db/devices/secrets-in-effect.js';
 import type { ErrorDetail } from '../../errors.js';
 import type { JsonObject } from '../present-command.js';
 import { completeAdminPassword } from './admin-password.js';
 import { completeRotation, type RotationDeps } from './recovery-keys.js';
+import { refuseWhileChanging } from './waiting-change.js';
 
 /** A secret of the device that a command sets or needs, and its keys in the parameters. */
 interface SecretRule {
@@ -57,7 +55,7 @@ interface Incomplete {
 export interface CompletedCommand {
   parameters: JsonObject;
   /** To be stored in the transaction that queues the command. */
-  secret?: SealedSecret | undefined;
+  secret?: SecretOfCommand | undefined;
 }
 
 /** The commands that it may complete: with `admin-password` and `recovery-keys`. */
@@ -75,7 +73,8 @@ export function involvesSecret(requestType: string): boolean {
 
 /**
  * The parameters with the secrets that were left out: a new one is made, a current one is the one that
- * the device last confirmed. What was given is not checked.
+ * the device last confirmed. What was given is not checked. AppError 409 where a command that waits
+ * will change the current one.
  */
 export async function completeSecrets(
   deps: RotationDeps,
@@ -90,11 +89,12 @@ export async function completeSecrets(
     return { parameters: await completeRotation(deps, { deviceId, parameters }) };
   }
   const changed = await completeAdminPassword(requestType, command.parameters, newPassword);
-  const { parameters, password } = changed;
+  const { parameters, password, isHashGiven } = changed;
+  const kind = 'admin_password';
   if (password !== undefined) {
-    const secret = seal(box, { deviceId, kind: 'admin_password', value: password });
-    return { parameters, secret };
+    return { parameters, secret: seal(box, { deviceId, kind, value: password }) };
   }
+  if (isHashGiven === true) return { parameters, secret: { deviceId, kind, isKnown: false } };
   const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
   if (rule === undefined) return { parameters };
   return completeByRule(deps, rule, { target, requestType, parameters });
@@ -108,6 +108,7 @@ async function completeByRule(
   const deviceId = target.id;
   const complete = { ...parameters };
   if (needs !== undefined && complete[needs] === undefined) {
+    if (sets !== undefined) await refuseWhileChanging(trx, { deviceId, requestType, key: needs });
     const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }
@@ -161,7 +162,7 @@ export function secretFaults(requestType: string, { PIN: pin }: JsonObject): Err
 function seal(
   box: SecretBox,
   { deviceId, kind, value }: { deviceId: number; kind: CommandSecretKind; value: string },
-): SealedSecret {
+): SecretOfCommand {
   const label = secretLabel(deviceId, kind);
   const plain = Buffer.from(value, 'utf8');
   const sealed = value === '' ? Buffer.alloc(0) : box.seal(plain, label);

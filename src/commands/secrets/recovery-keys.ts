@@ -4,6 +4,7 @@ import { secretLabel } from '../../db/devices/device-repository.js';
 import { findCurrentSecret } from '../../db/devices/device-secrets.js';
 import { validationError } from '../../errors.js';
 import type { JsonObject } from '../present-command.js';
+import { refuseWhileChanging } from './waiting-change.js';
 
 /** The key pair of this server to which Macs encrypt their FileVault recovery keys. */
 export interface RecoveryKeyRecipient {
@@ -24,7 +25,7 @@ const UNLOCK = { source: { pointer: '/data/attributes/parameters/FileVaultUnlock
 /**
  * The parameters of a RotateFileVaultKey for a personal key with what was left out: the present
  * recovery key that unlocks the disk, and the certificate to which the Mac encrypts the new one.
- * AppError 422 when the present key is not known.
+ * AppError 422 when the present key is not known, 409 while another rotation waits.
  */
 export async function completeRotation(
   { trx, box, recipient }: RotationDeps,
@@ -33,6 +34,8 @@ export async function completeRotation(
   if (parameters.KeyType !== 'personal') return parameters;
   const complete = { ...parameters };
   if (complete.FileVaultUnlock === undefined) {
+    const requestType = 'RotateFileVaultKey';
+    await refuseWhileChanging(trx, { deviceId, requestType, key: 'FileVaultUnlock' });
     const kind = 'filevault_recovery_key';
     const sealed = await findCurrentSecret(trx, { deviceId, kind });
     if (sealed === undefined) throw validationError([{ detail: noKey(deviceId), ...UNLOCK }]);

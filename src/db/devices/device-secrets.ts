@@ -150,39 +150,6 @@ function present(row: NewestRow | undefined): NewestRow | undefined {
   return row === undefined || row.sealed.length === 0 ? undefined : row;
 }
 
-const CONFIRMED = `
-select s.sealed from device_secrets s
-join commands c on c.id = s.command_id
-join devices owner on owner.id = s.device_id
-where s.device_id = :deviceId and s.kind = :kind and c.status = 'Acknowledged'
-  and (s.enrollment_number = owner.enrollment_number
-    or lower(s.proven_serial) = lower(owner.proven_serial))
-order by s.id desc limit 1`;
-
-/** The sealed value that the device has acknowledged last, if it is not empty. */
-export async function findConfirmedSecret(
-  trx: Knex.Transaction,
-  key: SecretKey,
-): Promise<Buffer | undefined> {
-  const { rows } = await trx.raw<{ rows: { sealed: Buffer }[] }>(CONFIRMED, { ...key });
-  const sealed = rows[0]?.sealed;
-  return sealed === undefined || sealed.length === 0 ? undefined : sealed;
-}
-
-const OF_COMMAND = `
-insert into device_secrets
-  (device_id, enrollment_number, proven_serial, kind, sealed, digest, command_id)
-select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest, :commandId
-from devices d where d.id = :deviceId`;
-
-/** Stores a value that this command will set. It counts once the device acknowledges the command. */
-export async function escrowOfCommand(
-  trx: Knex.Transaction,
-  secret: SealedSecret & { commandId: number },
-): Promise<void> {
-  await trx.raw(OF_COMMAND, { ...secret });
-}
-
 const ESCROW = `
 insert into device_secrets (device_id, enrollment_number, proven_serial, kind, sealed, digest)
 select d.id, d.enrollment_number, d.proven_serial, given.kind, given.sealed, given.digest
@@ -231,8 +198,9 @@ export interface StoredSecret {
   kind: SecretKind;
   enrollment_number: number;
   created_at: Date;
-  /** Empty if the device removed its value. */
+  /** Empty if the device removed its value, or if it is not known. */
   sealed: Buffer;
+  is_known: boolean;
 }
 
 /** One row of a device's escrow, of any enrollment. */
@@ -242,7 +210,9 @@ export async function findSecret(
 ): Promise<StoredSecret | undefined> {
   return await trx('device_secrets')
     .where({ id, device_id: deviceId })
-    .first<StoredSecret | undefined>('id', 'kind', 'enrollment_number', 'created_at', 'sealed');
+    .first<StoredSecret | undefined>(
+      ...['id', 'kind', 'enrollment_number', 'created_at', 'sealed', 'is_known'],
+    );
 }
 
 const LATEST = `

@@ -33,6 +33,7 @@ export const deviceSecrets = defineResource({
     state: oneOf(STATES, READ_ONLY),
     is_current: bool(READ_ONLY),
     is_removal: bool(READ_ONLY),
+    is_known: bool(READ_ONLY),
     created_at: timestamp(READ_ONLY),
   },
   relationships: {

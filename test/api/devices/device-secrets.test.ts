@@ -100,7 +100,8 @@ describe('the list of the secrets of a device', () => {
     await again.checkIn('SetBootstrapToken', { BootstrapToken: Buffer.from('third') });
     await again.checkIn('SetBootstrapToken');
     const rows = await list();
-    const listed = rows.map(({ attributes: { created_at, ...rest } }) => {
+    const listed = rows.map(({ attributes: { created_at, is_known, ...rest } }) => {
+      expect(is_known).toBe(true);
       expect(Date.parse(String(created_at))).toBeGreaterThan(Date.now() - 60_000);
       return Object.values(rest);
     });
@@ -174,7 +175,8 @@ describe('the reveal of a secret', () => {
     const [first, removal] = await list();
     const answer = await reveal(removal?.id ?? 0);
     const [{ code, detail }] = answer.body.errors;
-    const query = 'filter[kind]=bootstrap_token&filter[is_removal]=false&sort=-id';
+    const query =
+      'filter[kind]=bootstrap_token&filter[is_removal]=false&filter[is_known]=true&sort=-id';
     expect([answer.status, code, detail]).toEqual([
       409,
       'conflict',

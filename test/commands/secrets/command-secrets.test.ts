@@ -1,5 +1,6 @@
 import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../../helpers/device.js';
+import { eventually } from '../../push/push-fixture.js';
 
 let app: TestApp;
 let device: TestDevice;
@@ -185,6 +186,117 @@ describe('the recovery lock', () => {
       422,
       { pointer: '/data/attributes/parameters/Password' },
     ]);
+  });
+});
+
+/** Answers a command that was sent, and waits until the answer is handled. */
+async function answer(command: { id: number; attributes: { uuid: string } }, body = {}) {
+  await device.report(command.attributes.uuid, 'Acknowledged', body);
+  await eventually(async () => {
+    const row = await app.db.knex('commands').where({ id: command.id }).first('needs_handling');
+    expect(row.needs_handling).toBe(false);
+  });
+}
+
+/** Queues, sends and answers it with what only its answer says. */
+async function answered(type: string, parameters: object, body: object) {
+  const { data } = await queue(type, parameters);
+  const got = await sent();
+  await answer(data, body);
+  return got;
+}
+
+describe('which secret is in effect', () => {
+  it('is decided by the order of the answers, not by that of the requests', async () => {
+    const parameters = { GUID: 'G', password: 'evening' };
+    const { data: evening } = await queue('SetAutoAdminPassword', parameters);
+    await sent();
+    await device.report(evening.attributes.uuid, 'NotNow');
+    const { data: urgent } = await queue('SetAutoAdminPassword', {
+      ...parameters,
+      password: 'urgent',
+    });
+    await sent();
+    await device.report(urgent.attributes.uuid);
+    await device.report(evening.attributes.uuid);
+    expect(await states()).toEqual([
+      ['admin_password', 'confirmed', true],
+      ['admin_password', 'superseded', false],
+    ]);
+  });
+
+  it('is none that is known once a password was set by its hash alone', async () => {
+    await carryOut('SetAutoAdminPassword', { GUID: 'G', password: 'known' });
+    await carryOut('SetAutoAdminPassword', { GUID: 'G', passwordHash: 'aGVsbG8=' });
+    const rows = await secrets();
+    expect(rows.map(({ attributes }) => attributes)).toMatchObject([
+      { state: 'superseded', is_current: false, is_known: true, is_removal: false },
+      { state: 'confirmed', is_current: false, is_known: false, is_removal: false },
+    ]);
+    const path = `/devices/${id}/secrets/${rows[1]?.id}/reveal`;
+    const { status, body } = await adminApi(app).post(path, { reason: 'test' });
+    expect([status, body.errors[0].detail]).toEqual([
+      409,
+      expect.stringContaining('became one that the server was not given'),
+    ]);
+  });
+
+  it('is the former one after a firmware password that the Mac did not take', async () => {
+    await reports({ is_apple_silicon: false });
+    const taken = { SetFirmwarePassword: { PasswordChanged: true } };
+    const refused = { SetFirmwarePassword: { PasswordChanged: false } };
+    await answered('SetFirmwarePassword', { NewPassword: 'first' }, taken);
+    const got = await answered('SetFirmwarePassword', { NewPassword: 'second' }, refused);
+    expect(got.CurrentPassword).toBe('first');
+    expect(await states()).toEqual([
+      ['firmware_password', 'confirmed', true],
+      ['firmware_password', 'failed', false],
+    ]);
+    const next = await answered('SetFirmwarePassword', { NewPassword: 'third' }, taken);
+    expect(next.CurrentPassword).toBe('first');
+  });
+
+  it.each([
+    [
+      'VerifyRecoveryLock',
+      'recovery_lock_password',
+      true,
+      (PasswordVerified: boolean) => ({ PasswordVerified }),
+    ],
+    [
+      'VerifyFirmwarePassword',
+      'firmware_password',
+      false,
+      (PasswordVerified: boolean) => ({ VerifyFirmwarePassword: { PasswordVerified } }),
+    ],
+  ] as const)('is learned from %s', async (type, kind, isAppleSilicon, bodyOf) => {
+    await reports({ is_apple_silicon: isAppleSilicon });
+    await answered(type, { Password: 'wrong' }, bodyOf(false));
+    expect(await states()).toEqual([]);
+    await answered(type, { Password: 'by hand' }, bodyOf(true));
+    expect(await answered(type, {}, bodyOf(true))).toEqual({ Password: 'by hand' });
+    expect(await states()).toEqual([[kind, 'confirmed', true]]);
+    await answered(type, {}, bodyOf(false));
+    expect(await states()).toEqual([
+      [kind, 'superseded', false],
+      [kind, 'confirmed', false],
+    ]);
+    expect((await queue(type)).status).toBe(422);
+  });
+
+  it('is not guessed while a command that changes it waits', async () => {
+    const { data: first } = await queue('SetRecoveryLock', { NewPassword: 'first' });
+    const { status, errors } = await queue('SetRecoveryLock');
+    expect([status, errors[0]]).toMatchObject([
+      409,
+      {
+        code: 'conflict',
+        detail: expect.stringContaining(`command ${first.id} (SetRecoveryLock) changes the same`),
+        source: { pointer: '/data/attributes/parameters/CurrentPassword' },
+      },
+    ]);
+    const given = { CurrentPassword: 'first', NewPassword: 'second' };
+    expect((await queue('SetRecoveryLock', given)).status).toBe(201);
   });
 });
 

@@ -50,7 +50,8 @@ async function queue(type: string, parameters = {}) {
 
 /** The values of a kind, oldest first. */
 async function values(kind: string): Promise<string[]> {
-  const { body } = await adminApi(app).get(`/devices/${id}/secrets?filter[kind]=${kind}&sort=id`);
+  const query = `filter[kind]=${kind}&filter[is_known]=true&sort=id`;
+  const { body } = await adminApi(app).get(`/devices/${id}/secrets?${query}`);
   const rows = body.data as { id: number }[];
   return Promise.all(
     rows.map(async (row) => {
@@ -142,6 +143,40 @@ describe('the FileVault recovery key of a Mac', () => {
       ReplyEncryptionCertificate: certificate,
     });
     expect(await values('filevault_recovery_key')).toEqual([KEY, NEXT_KEY]);
+  });
+
+  it('is not known any more once it was rotated for another certificate, and the new one is kept', async () => {
+    await carryOut('SecurityInfo', {}, reportsKey(encrypt(KEY, await recipient())));
+    const other = app.authority.certificate.der;
+    const cms = encrypt(NEXT_KEY, other);
+    const parameters = {
+      KeyType: 'personal',
+      ReplyEncryptionCertificate: other.toString('base64'),
+    };
+    const RotateResult = { EncryptedNewRecoveryKey: cms };
+    await carryOut('RotateFileVaultKey', parameters, () => ({ RotateResult }));
+    expect((await values('fde_personal_recovery_key_cms')).at(-1)).toBe(cms.toString('base64'));
+    const path = `/devices/${id}/secrets?filter[kind]=filevault_recovery_key&sort=id`;
+    const { body } = await adminApi(app).get(path);
+    const shown = body.data.map(({ attributes }: { attributes: object }) => attributes);
+    expect(shown).toMatchObject([
+      { state: 'superseded', is_current: false, is_known: true },
+      { state: 'confirmed', is_current: false, is_known: false },
+    ]);
+    expect((await queue('RotateFileVaultKey', { KeyType: 'personal' })).status).toBe(422);
+    const again = encrypt(NEXT_KEY, await recipient());
+    await carryOut('SecurityInfo', {}, reportsKey(again));
+    expect((await values('filevault_recovery_key')).at(-1)).toBe(NEXT_KEY);
+  });
+
+  it('is not used for a second rotation while the first one waits', async () => {
+    await carryOut('SecurityInfo', {}, reportsKey(encrypt(KEY, await recipient())));
+    expect((await queue('RotateFileVaultKey', { KeyType: 'personal' })).status).toBe(201);
+    const { status, errors } = await queue('RotateFileVaultKey', { KeyType: 'personal' });
+    expect([status, errors[0].source]).toEqual([
+      409,
+      { pointer: '/data/attributes/parameters/FileVaultUnlock' },
+    ]);
   });
 
   it('stays the current one when its rotation fails', async () => {

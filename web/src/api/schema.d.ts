@@ -1242,6 +1242,7 @@ export interface components {
             state?: "queued" | "sent" | "confirmed" | "failed" | "superseded" | null;
             is_current?: boolean | null;
             is_removal?: boolean | null;
+            is_known?: boolean | null;
             /** Format: date-time */
             created_at?: string | null;
         };

@@ -244,6 +244,7 @@ export const deviceText = {
       superseded: 'Superseded',
     } as Record<string, string>,
     removed: 'Removed by the device',
+    unknown: ', value not known',
     show: 'Show …',
     showNamed: (kind: string) => `Show the ${kind.charAt(0).toLowerCase()}${kind.slice(1)} …`,
     about: 'The audit trail records who saw it, when and why.',

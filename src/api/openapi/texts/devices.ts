@@ -249,10 +249,11 @@ export const DEVICE_TEXTS = {
     state:
       '`queued`, `sent`: the command that sets it waits, or its answer does (a command that expired or was ' +
       'cancelled after it was sent stays `sent`: the value may be in effect); `confirmed`: the device ' +
-      'acknowledged or sent it; `failed`: the device refused it, or never got it; `superseded`: a later ' +
-      'value is confirmed.',
+      'acknowledged or sent it; `failed`: the device refused it, or never got it; `superseded`: ' +
+      'another value was confirmed after it.',
     is_current: 'Whether no later value replaced it.',
     is_removal: 'Whether the device withdrew the value.',
+    is_known: 'False: the device has a value now that the server was not given.',
     created_at: 'When it was escrowed.',
   },
   device_setups: {

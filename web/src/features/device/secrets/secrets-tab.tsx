@@ -26,9 +26,10 @@ const COLUMNS: PlainColumn<Secret>[] = [
     name: 'state',
     label: columnWords.state,
     isTight: true,
-    cell: ({ state, is_removal: isRemoval }) => (
+    cell: ({ state, is_removal: isRemoval, is_known: isKnown }) => (
       <Status tone={isRemoval ? 'soft' : (TONES[state ?? ''] ?? 'soft')}>
-        {isRemoval ? words.removed : (words.states[state ?? ''] ?? `${state}`)}
+        {(isRemoval ? words.removed : (words.states[state ?? ''] ?? `${state}`)) +
+          (isKnown === false ? words.unknown : '')}
       </Status>
     ),
   },
@@ -58,7 +59,8 @@ export function SecretsTab({ id }: { id: number }) {
     label: columnWords.actions,
     isActions: true,
     cell: (secret) =>
-      secret.is_removal !== true && (
+      secret.is_removal !== true &&
+      secret.is_known !== false && (
         <Button
           kind="quiet"
           aria-label={words.showNamed(kindOf(secret))}
