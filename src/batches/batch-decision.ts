@@ -1,17 +1,18 @@
-import { commandTarget, eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
+import { eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
 import { platformNamed } from '../commands/inventory-plan.js';
+import { parametersFor } from '../commands/parameter-eligibility.js';
+import type { JsonObject } from '../commands/present-command.js';
 import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
-import { reduceParameters } from '../protocol/apple/command-reduction.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import type { BatchCommand } from './batch-draft.js';
 
 /** What devices of these facts get. */
-export type Decision =
-  | { refusal: string }
+export type Decision<Parameters = PlistDict> =
+  | { refusal: string; parameters?: undefined; leftOut?: undefined }
   | {
       refusal?: undefined;
-      parameters: PlistDict;
+      parameters: Parameters;
       /** Names of keys that these devices don't know. */
       leftOut: string[];
       isForUsers: boolean;
@@ -30,8 +31,11 @@ function isForUsers(requestType: string, platform: string | null): boolean {
   return !on('device') && on('user');
 }
 
-/** Decides for all devices of equal facts. */
-export function decide({ requestType, template, kind }: BatchCommand, facts: BatchFacts): Decision {
+/** Decides for all devices of equal facts. `parameters` are the batch's in either form. */
+export function decide<Parameters extends PlistDict | JsonObject>(
+  { requestType, parameters }: Pick<BatchCommand, 'requestType'> & { parameters: Parameters },
+  facts: BatchFacts,
+): Decision<Parameters> {
   if (facts.enrollment_state === 'unenrolled') return { refusal: 'device_unenrolled' };
   if (facts.enrollment_state !== 'enrolled') return { refusal: 'device_not_enrolled' };
   const forUsers = isForUsers(requestType, facts.platform);
@@ -42,11 +46,10 @@ export function decide({ requestType, template, kind }: BatchCommand, facts: Bat
   if (facts.has_unlock_token === false) return { refusal: 'no_unlock_token' };
   if (facts.enrolled_with === true) return { refusal: 'enrolls' };
   if (facts.lacks_values === true) return { refusal: 'variable_has_no_value' };
-  if (kind === 'own') return { parameters: template, leftOut: [], isForUsers: forUsers };
-  const channel = forUsers ? ('user' as const) : ('device' as const);
-  const reduced = reduceParameters(requestType, template, { ...commandTarget(target), channel });
+  const reduced = parametersFor(target, { requestType, parameters, isForUser: forUsers });
   if (reduced.fault !== undefined) return { refusal: TARGET_CODES[reduced.fault.rule] };
-  return { parameters: reduced.value, leftOut: reduced.leftOut, isForUsers: forUsers };
+  const leftOut = reduced.excluded.map(({ name }) => name);
+  return { parameters: reduced.value, leftOut, isForUsers: forUsers };
 }
 
 /** Which facts decide about the command. */

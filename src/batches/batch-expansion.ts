@@ -3,7 +3,9 @@ import type { OneOffProfiles } from '../assignments/one-off-profiles.js';
 import type { CommandAdministration } from '../commands/command-administration.js';
 import type { DeviceActions } from '../commands/device-actions.js';
 import { payloadTemplate } from '../commands/payload.js';
+import type { JsonObject } from '../commands/present-command.js';
 import type { CommandQueue, QueuedCommand, QueueOptions } from '../commands/queue.js';
+import { mayHavePin } from '../commands/secrets/command-secrets.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import { type Batch, noteSlice } from '../db/batches/batch-repository.js';
 import {
@@ -106,8 +108,9 @@ export class BatchExpansion {
     const { trx, slice, command, totals } = work;
     const groups = await readSliceGroups(trx, slice.deviceIds, needsOf(command));
     const prepared = new Prepared();
+    const plist = { ...command, parameters: command.template };
     for (const { ids, ...facts } of groups) {
-      const decision = decide(command, facts);
+      const decision = decide(plist, facts);
       totals.add({ ids, ...decision });
       if (decision.refusal !== undefined) continue;
       const parameters = renderParameters(decision.parameters, NO_VALUES);
@@ -126,8 +129,9 @@ export class BatchExpansion {
     const { command, totals } = work;
     const users = await this.#usersOf(work, rows);
     const prepared = new Prepared();
+    const plist = { ...command, parameters: command.template };
     for (const { id, values, ...facts } of rows) {
-      const decision = decide(command, facts);
+      const decision = decide(plist, facts);
       const made = decision.refusal === undefined ? renderFor(command, decision, values) : decision;
       totals.add({ ids: [id], ...made });
       if (made.refusal !== undefined) continue;
@@ -141,13 +145,16 @@ export class BatchExpansion {
   async #queueOwn(work: Work): Promise<number> {
     const { trx, slice, command, totals } = work;
     const rows = await readSliceRows(trx, slice.deviceIds, needsOf(command));
-    const isPlain = ({ platform }: SliceRowFacts) => isLockWithoutPin(command, platform);
+    const isPlain = ({ platform }: SliceRowFacts) =>
+      command.requestType === 'DeviceLock' && !mayHavePin(platform);
     const plain = { ...work, command: { ...command, kind: 'rendered' as const } };
     let queued = await this.#queueRows(plain, rows.filter(isPlain));
     for (const row of rows.filter((one) => !isPlain(one))) {
-      const { id, values: _, ...facts } = row;
-      const { refusal = await this.#queueSecret(work, row) } = decide(command, facts);
-      totals.add({ ids: [id], refusal });
+      const { id, values, ...facts } = row;
+      const decision = decide(command, facts);
+      const given = decision.parameters && renderParameters(decision.parameters, valuesOf(values));
+      const refusal = given ? await this.#queueSecret(work, id, given) : decision.refusal;
+      totals.add({ ids: [id], refusal, leftOut: decision.leftOut });
       if (refusal === undefined) queued += 1;
     }
     return queued;
@@ -169,10 +176,9 @@ export class BatchExpansion {
   }
 
   /** Why it could not be queued; undefined when it was. Nothing is stored before a refusal. */
-  async #queueSecret({ trx, slice, command }: Work, { id, values }: SliceRowFacts) {
+  async #queueSecret({ trx, slice, command }: Work, id: number, parameters: JsonObject) {
     const { commands, actions } = this.#deps;
     const { requestType } = command;
-    const parameters = renderParameters(command.parameters, valuesOf(values));
     const options = optionsFor(slice, id);
     try {
       if (requestType === 'ClearPasscode') await actions.clearPasscode(trx, id, options);
@@ -274,12 +280,6 @@ function dueAt(slice: Slice, deviceId: number): Date | null {
   const position = number * slice.size + deviceIds.indexOf(deviceId);
   const share = position / Math.max(1, batch.matched);
   return new Date(batch.starts_at.getTime() + Math.floor(share * batch.spread) * 1_000);
-}
-
-/** Only Macs have PINs. Other devices are locked as fast as they get any command. */
-function isLockWithoutPin({ requestType, parameters }: BatchCommand, platform: string | null) {
-  const hasPin = platform === null || platform === 'macOS' || parameters.PIN !== undefined;
-  return requestType === 'DeviceLock' && !hasPin;
 }
 
 /** With the values of the device; refused when one does not fit into the command. */

@@ -218,7 +218,8 @@ export class CommandBatches {
     const groups = await countTargets(trx, selection, { needs: needsOf(command), batch });
     const totals = new BatchTotals();
     for (const { count, examples: ids, ...facts } of groups) {
-      totals.add({ ids, count, ...decide(command, facts) });
+      const { refusal, leftOut } = decide(command, facts);
+      totals.add({ ids, count, refusal, leftOut });
     }
     return totals.targets;
   }

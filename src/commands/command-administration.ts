@@ -28,6 +28,7 @@ import {
   requireEligibleUser,
   requireEnrolled,
 } from './eligibility.js';
+import { requireEligibleParameters, storedParameterFaults } from './parameter-eligibility.js';
 import { checkJsonParameters, openReport } from './payload.js';
 import {
   type JsonObject,
@@ -181,7 +182,10 @@ export class CommandAdministration {
     );
     const target = await this.queue.target(trx, deviceId);
     throwFaults(
-      moved.flatMap(({ request_type }) => eligibilityFaults(target, request_type)),
+      moved.flatMap((command) => [
+        ...eligibilityFaults(target, command.request_type),
+        ...storedParameterFaults(this.box, target, command),
+      ]),
       UNPROCESSABLE,
     );
     await updateCommands(trx, idsOf(moved), { device_id: deviceId });
@@ -251,6 +255,9 @@ function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict
   if (faults.length > 0) throw validationError(faults);
   const isForUser = userId !== undefined;
   requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
+  if (isForced !== true) {
+    requireEligibleParameters(target, { requestType, parameters: value, isForUser });
+  }
   return value;
 }
 

@@ -60,7 +60,13 @@ export function eligibilityFaults(
     ...commandTarget(target),
     channel: isForUser ? undefined : 'device',
   });
-  return [...faults, ...found.map((fault) => describe(fault, target, requestType))];
+  return [
+    ...faults,
+    ...found.map((fault) => {
+      const detail = `${describeFault(fault, target, requestType)}${adviceOf(fault, requestType)}`;
+      return { code: TARGET_CODES[fault.rule], detail };
+    }),
+  ];
 }
 
 export interface CommandOffer extends Pick<EligibilityOptions, 'isForUser' | 'isForced'> {
@@ -115,16 +121,20 @@ export function requireEligible(
   throwFaults(faults, { status: 422, pointer: options.pointer });
 }
 
-function describe(
+/** The sentence about a command, or a key of it, that the device can't take. */
+export function describeFault(
   { rule, detail }: TargetFault,
   { id, platform }: EligibilityFacts,
-  requestType: string,
-): CommandFault {
+  subject: string,
+): string {
   const isOfPlatform = rule === 'platform' && detail === `does not exist on ${platform}`;
   const which = isOfPlatform ? `, which device ${id} runs` : ` (device ${id})`;
+  return `${subject} ${detail}${which}`;
+}
+
+function adviceOf({ rule, detail }: TargetFault, requestType: string): string {
   const isRemoved = rule === 'os_version' && detail.includes('removed');
-  const advice = isRemoved && /OSUpdate/.test(requestType) ? `; ${FOR_UPDATES}` : '';
-  return { code: TARGET_CODES[rule], detail: `${requestType} ${detail}${which}${advice}` };
+  return isRemoved && /OSUpdate/.test(requestType) ? `; ${FOR_UPDATES}` : '';
 }
 
 /** A user enrollment is not among the facts: `enrollmentFault` has the reason. */

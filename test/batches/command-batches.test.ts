@@ -326,6 +326,44 @@ describe('a batch of commands', () => {
     expect(JSON.stringify(audit)).not.toContain('123456');
   });
 
+  it('leaves out the PIN for devices that have none, which keep no secret', async () => {
+    const [mac = 0] = await addDevices(app, 1, { platform: 'macOS', os_version: '15.0' });
+    const [pad = 0] = await addDevices(app, 1);
+    const targets = {
+      matched: 2,
+      eligible: 2,
+      reduced: 1,
+      left_out: [{ name: 'PIN', count: 1, examples: [pad] }],
+      refused: [],
+    };
+    for (const request_type of ['DeviceLock', 'EraseDevice']) {
+      const document = { request_type, parameters: { PIN: '123456' } };
+      const named = { devices: [mac, pad], confirm: 2 };
+      const dry = await api.post('/command_batches?dry_run=true', batchDocument(document, named));
+      expect(dry.body.meta.targets).toEqual(targets);
+      const id = await create(document, named);
+      await worker.run();
+      expect((await attributesOf(id)).targets).toEqual(targets);
+      const { body } = await api.get(`/command_batches/${id}/commands?sort=id&include=device`);
+      const shown = new Map<number, unknown>();
+      for (const { id: command, relationships } of body.data) {
+        const one = await api.get(`/commands/${command}`);
+        shown.set(relationships.device.data.id, one.body.data.attributes.parameters);
+      }
+      expect(shown).toEqual(
+        new Map<number, unknown>([
+          [mac, { PIN: '********' }],
+          [pad, {}],
+        ]),
+      );
+    }
+    const secrets = await app.db.knex('device_secrets').orderBy('id').select('device_id', 'kind');
+    expect(secrets).toEqual([
+      { device_id: mac, kind: 'device_lock_pin' },
+      { device_id: mac, kind: 'erase_pin' },
+    ]);
+  });
+
   it('writes values of each device into a command that has secrets, and none into a secret', async () => {
     const facts = { serial_number: 'C02', asset_tag: 'T-1' };
     const [mac = 0] = await addDevices(app, 1, { ...facts, platform: 'macOS', os_version: '15.0' });

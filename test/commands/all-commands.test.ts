@@ -16,6 +16,8 @@ interface Golden {
   invalid: Record<string, unknown>;
   /** A system that has the command no longer, or not yet. */
   lost: { platform: string; osVersion: string };
+  /** The keys that only Macs have. */
+  onMac?: { platform: string; osVersion: string; parameters: Record<string, unknown> };
 }
 
 const USER = { UserID: 'F1B2C3D4-0000-4000-8000-000000000000', UserShortName: 'ada' };
@@ -56,6 +58,18 @@ interface DeviceFacts {
   isAppleSilicon?: boolean | undefined;
 }
 
+/** Queues the golden command; its bytes as the device gets them, and whether they are stored sealed. */
+async function sentBytes(golden: Golden): Promise<string> {
+  await reports(golden);
+  const { status, data, errors } = await queue(golden, golden.parameters);
+  expect([status, errors]).toEqual([201, undefined]);
+  const reply = await device.idle(golden.forUser ? USER : {});
+  expect(commandIn(reply)?.uuid).toBe(data.attributes.uuid);
+  const { payload } = await app.db.knex('commands').where({ id: data.id }).first('payload');
+  const sent = reply.body.toString('utf8').replace(data.attributes.uuid, 'COMMAND-UUID');
+  return `${payload !== null && SecretBox.isSealed(payload) ? 'sealed' : 'plain'}\n${sent}`;
+}
+
 async function queue({ requestType, forUser }: Golden, parameters: Record<string, unknown>) {
   const document = commandDocument(id, requestType, { parameters });
   if (forUser) {
@@ -74,16 +88,7 @@ it('lists each of Apple’s commands once', () => {
 
 describe.each(COMMANDS)('$requestType', (golden) => {
   it('is sent to the device as the bytes that Apple defines', async () => {
-    await reports(golden);
-    const { status, data, errors } = await queue(golden, golden.parameters);
-    expect([status, errors]).toEqual([201, undefined]);
-    const reply = await device.idle(golden.forUser ? USER : {});
-    expect(commandIn(reply)?.uuid).toBe(data.attributes.uuid);
-    const { payload } = await app.db.knex('commands').where({ id: data.id }).first('payload');
-    const sent = reply.body.toString('utf8').replace(data.attributes.uuid, 'COMMAND-UUID');
-    expect(
-      `${payload !== null && SecretBox.isSealed(payload) ? 'sealed' : 'plain'}\n${sent}`,
-    ).toMatchSnapshot();
+    expect(await sentBytes(golden)).toMatchSnapshot();
   });
 
   it('is refused with a fault and its place', async () => {
@@ -100,6 +105,24 @@ describe.each(COMMANDS)('$requestType', (golden) => {
     expect(status).toBe(422);
     const { platform, osVersion } = golden.lost;
     expect([`${platform} ${osVersion}`, ...shown(errors)]).toMatchSnapshot();
+    expect(await app.db.knex('commands')).toEqual([]);
+  });
+});
+
+const ON_MACS = COMMANDS.flatMap(({ onMac, ...golden }) =>
+  onMac === undefined ? [] : [{ ...golden, ...onMac }],
+);
+
+describe.each(ON_MACS)('$requestType with the keys that only Macs have', (golden) => {
+  it('is sent to a Mac as the bytes that Apple defines', async () => {
+    expect(await sentBytes(golden)).toMatchSnapshot();
+  });
+
+  it('is refused for an iPhone, key by key', async () => {
+    await reports({ platform: 'iOS', osVersion: '27.0' });
+    const { status, errors } = await queue(golden, golden.parameters);
+    expect(status).toBe(422);
+    expect(shown(errors)).toMatchSnapshot();
     expect(await app.db.knex('commands')).toEqual([]);
   });
 });

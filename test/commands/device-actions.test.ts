@@ -278,7 +278,8 @@ describe('test', () => {
     ['EraseDevice', { request_type: 'EraseDevice' }],
     ['a PIN', { request_type: 'DeviceLock', parameters: { PIN: '123456' } }],
   ])('requires the role admin for %s', async (_what, body) => {
-    const { id } = await iPhone();
+    const { id } = await enrolledTarget(app);
+    await app.db.knex('devices').where({ id }).update({ platform: 'macOS', os_version: '15.0' });
     expect((await as('operator').post(`/devices/test/${id}`, body)).status).toBe(403);
     const reply = await as('admin').post(`/devices/test/${id}`, body);
     expect(reply.status).toBe(201);

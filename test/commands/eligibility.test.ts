@@ -27,9 +27,9 @@ async function addDevice(columns: Record<string, unknown>): Promise<number> {
 async function queue(
   id: number,
   type: string,
-  { query = '', token = undefined as string | undefined } = {},
+  { query = '', token = undefined as string | undefined, parameters = {} } = {},
 ) {
-  const document = commandDocument(id, type);
+  const document = commandDocument(id, type, { parameters });
   const { status, body } = await adminApi(app, token).post(`/commands${query}`, document);
   const errors = body.errors as { code: string; detail: string; source: object }[] | undefined;
   return { status, errors: errors?.map(({ code, detail, source }) => ({ code, detail, source })) };
@@ -148,6 +148,122 @@ describe('a command that the device cannot take', () => {
     expect([refused.status, refused.errors?.map(({ code }) => code)]).toEqual([
       422,
       ['forbidden_by_enrollment'],
+    ]);
+  });
+});
+
+describe('a key that the device cannot take', () => {
+  it.each<[string, Record<string, unknown>, string, object, object[]]>([
+    [
+      'a removed query',
+      { platform: 'macOS', os_version: '27.0' },
+      'DeviceInformation',
+      { Queries: ['DeviceName', 'OSUpdateSettings'] },
+      [
+        {
+          code: 'unsupported_on_os_version',
+          detail:
+            'OSUpdateSettings of DeviceInformation was removed with macOS 27.0, and the device ' +
+            'runs 27.0 (device ID)',
+          source: { pointer: '/data/attributes/parameters/Queries/1' },
+        },
+      ],
+    ],
+    [
+      'a setting of another platform',
+      { platform: 'macOS', os_version: '27.0' },
+      'Settings',
+      { Settings: [{ Item: 'SoftwareUpdateSettings', RecommendationCadence: 1 }] },
+      [
+        {
+          code: 'unsupported_on_platform',
+          detail:
+            'SoftwareUpdateSettings of Settings does not exist on macOS, which device ID runs',
+          source: { pointer: '/data/attributes/parameters/Settings/0' },
+        },
+      ],
+    ],
+    [
+      'each setting that it cannot take',
+      { platform: 'iOS', os_version: '18.0', is_supervised: false },
+      'Settings',
+      {
+        Settings: [
+          { Item: 'DeviceName', DeviceName: 'Desk' },
+          { Item: 'VoiceRoaming', Enabled: true },
+          { Item: 'HostName', HostName: 'desk' },
+          { Item: 'MDMOptions', MDMOptions: { BootstrapTokenAllowed: true } },
+        ],
+      },
+      [
+        {
+          code: 'not_supervised',
+          detail: 'DeviceName of Settings needs a supervised device (device ID)',
+          source: { pointer: '/data/attributes/parameters/Settings/0' },
+        },
+        {
+          code: 'unsupported_on_platform',
+          detail: 'HostName of Settings does not exist on iOS, which device ID runs',
+          source: { pointer: '/data/attributes/parameters/Settings/2' },
+        },
+        {
+          code: 'unsupported_on_platform',
+          detail:
+            'BootstrapTokenAllowed of Settings does not exist on iOS, ' + 'which device ID runs',
+          source: {
+            pointer: '/data/attributes/parameters/Settings/3/MDMOptions/BootstrapTokenAllowed',
+          },
+        },
+      ],
+    ],
+    [
+      "a query that a person's own device does not answer",
+      { platform: 'iOS', os_version: '18.0', enrollment_type: 'user' },
+      'DeviceInformation',
+      { Queries: ['SerialNumber'] },
+      [
+        {
+          code: 'forbidden_by_enrollment',
+          detail: 'SerialNumber of DeviceInformation is not for a user enrollment (device ID)',
+          source: { pointer: '/data/attributes/parameters/Queries/0' },
+        },
+      ],
+    ],
+  ])('is refused with its place: %s', async (_what, columns, type, parameters, expected) => {
+    const id = await addDevice(columns);
+    const { status, errors } = await queue(id, type, { parameters });
+    const shown = JSON.parse(JSON.stringify(errors).replaceAll(`device ${id}`, 'device ID'));
+    expect([status, shown]).toEqual([422, expected]);
+    expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
+    const forced = { parameters, query: '?force=true' };
+    expect((await queue(id, type, forced)).status).toBe(201);
+    expect((await queue(id, type, { ...forced, token: operator })).status).toBe(403);
+  });
+
+  it('is queued while the fact that decides is unknown', async () => {
+    const Settings = [{ Item: 'DeviceName', DeviceName: 'Desk' }];
+    const id = await addDevice({ platform: 'iOS' });
+    expect((await queue(id, 'Settings', { parameters: { Settings } })).status).toBe(201);
+    const other = await addDevice({});
+    const parameters = { Settings: [{ Item: 'HostName', HostName: 'desk' }] };
+    expect((await queue(other, 'Settings', { parameters })).status).toBe(201);
+  });
+
+  it('keeps a queued command from being moved to the device', async () => {
+    const mac = await addDevice({ platform: 'macOS', os_version: '15.0' });
+    const phone = await addDevice({ platform: 'iOS', os_version: '18.0', is_supervised: true });
+    const parameters = { Settings: [{ Item: 'HostName', HostName: 'desk' }] };
+    const document = commandDocument(mac, 'Settings', { parameters });
+    const { body } = await adminApi(app).post('/commands', document);
+    const data = [{ type: 'commands', id: body.data.id }];
+    const moved = await adminApi(app).post(`/devices/${phone}/relationships/commands`, { data });
+    expect([moved.status, moved.body.errors[0]]).toMatchObject([
+      422,
+      {
+        code: 'unsupported_on_platform',
+        detail: `HostName of Settings does not exist on iOS, which device ${phone} runs`,
+        source: { pointer: '/data' },
+      },
     ]);
   });
 });

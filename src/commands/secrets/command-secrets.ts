@@ -112,7 +112,8 @@ async function completeByRule(
     const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }
-  if (sets === undefined) return { parameters: complete };
+  const hasNone = sets === 'PIN' && !mayHavePin(target.platform);
+  if (sets === undefined || hasNone) return { parameters: complete };
   if (complete[sets] === undefined && needsNew(sets, target, requestType)) {
     complete[sets] = sets === 'PIN' ? newPin() : newPassword();
   }
@@ -131,7 +132,12 @@ async function currentSecret(
   return box.open(sealed, secretLabel(deviceId, kind)).toString('utf8');
 }
 
-/** Only Macs have PINs; one that has not said whether it needs one gets one. */
+/** Only Macs have PINs. Null: the platform is not known. */
+export function mayHavePin(platform: string | null): boolean {
+  return platform === null || platform === 'macOS';
+}
+
+/** A Mac that has not said whether it needs a PIN gets one. */
 function needsNew(sets: 'PIN' | 'NewPassword', target: SecretTarget, requestType: string): boolean {
   if (sets === 'NewPassword') return true;
   const { platform, pin_required_for_device_lock, pin_required_for_erase_device } = target;

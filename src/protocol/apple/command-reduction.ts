@@ -6,45 +6,58 @@ import {
   inherited,
   type TargetFault,
 } from './command-target.js';
+import type { JsonValue } from './plist-json.js';
 import {
   elementKey,
   keyNamed,
   type Platform,
+  pointerTo,
   type SchemaKey,
   type SchemaSystems,
 } from './schema-types.js';
 
+type Parameters = PlistDict | { [key: string]: JsonValue };
+
+/** A key, a query or a setting that the target can't take. */
+export interface ExcludedKey {
+  /** The names that lead to it, as `Settings.Wallpaper`. */
+  name: string;
+  /** JSON pointer below the parameters. */
+  pointer: string;
+  fault: TargetFault;
+}
+
 /** What is left of a command's parameters for one target. */
-export interface ReducedParameters {
-  value: PlistDict;
-  /** Names of keys, of queries and of settings that were left out, as `Settings.Wallpaper`. */
-  leftOut: string[];
+export interface ReducedParameters<Given extends Parameters = PlistDict> {
+  value: Given;
+  excluded: ExcludedKey[];
   /** Why the target can't take a key that the command can't do without. */
-  fault?: (TargetFault & { key: string }) | undefined;
+  fault?: TargetFault | undefined;
 }
 
 interface Context {
   target: CommandTarget;
   platform: Platform;
-  leftOut: string[];
-  fault: ReducedParameters['fault'];
+  excluded: ExcludedKey[];
+  fault: TargetFault | undefined;
 }
 
 /**
  * Leaves out the optional keys, and the elements of arrays, that the target does not know by Apple's schema.
  * A fact that is not known leaves out nothing. Keys that the schema does not have stay.
  */
-export function reduceParameters(
+export function reduceParameters<Given extends Parameters>(
   requestType: string,
-  parameters: PlistDict,
+  parameters: Given,
   target: CommandTarget,
-): ReducedParameters {
+): ReducedParameters<Given> {
   const item = commandItem(requestType);
   const { platform } = target;
-  if (item === undefined || platform === undefined) return { value: parameters, leftOut: [] };
-  const context: Context = { target, platform, leftOut: [], fault: undefined };
-  const value = reduceDict(item.keys ?? [], parameters, { context, levels: [item.os], path: '' });
-  return { value, leftOut: context.leftOut, fault: context.fault };
+  if (item === undefined || platform === undefined) return { value: parameters, excluded: [] };
+  const context: Context = { target, platform, excluded: [], fault: undefined };
+  const start = { context, levels: [item.os], path: '', pointer: '' };
+  const value = reduceDict(item.keys ?? [], parameters as PlistDict, start) as Given;
+  return { value, excluded: context.excluded, fault: context.fault };
 }
 
 interface Place {
@@ -52,13 +65,18 @@ interface Place {
   levels: (SchemaSystems | undefined)[];
   /** Names that lead here, joined by dots. */
   path: string;
+  pointer: string;
 }
 
 function reduceDict(keys: SchemaKey[], dict: PlistDict, place: Place): PlistDict {
   const members = Object.entries(dict).flatMap(([name, member]) => {
     const key = keyNamed(keys, name);
     if (key === undefined) return [[name, member] as const];
-    const at = { ...place, path: joined(place.path, name) };
+    const at = {
+      ...place,
+      path: joined(place.path, name),
+      pointer: pointerTo(place.pointer, name),
+    };
     const kept = reduceMember(key, member as PlistValue, at);
     return kept === undefined ? [] : [[name, kept] as const];
   });
@@ -69,8 +87,10 @@ function reduceDict(keys: SchemaKey[], dict: PlistDict, place: Place): PlistDict
 function reduceMember(key: SchemaKey, value: PlistValue, place: Place): PlistValue | undefined {
   const levels = [...place.levels, key.os];
   const reason = faultAt(levels, place.context);
-  const isRequired = key.presence === 'required';
-  if (reason !== undefined) return leave(reason, place, isRequired);
+  if (reason !== undefined) {
+    if (key.presence === 'required') place.context.fault ??= reason;
+    return exclude(reason, place);
+  }
   if (Array.isArray(value)) return reduceArray(key, value, { ...place, levels });
   if (!isPlistDict(value) || key.type !== 'dictionary') return value;
   return reduceDict(key.subkeys ?? [], value, { ...place, levels });
@@ -83,17 +103,22 @@ function reduceArray(
   place: Place,
 ): PlistValue | undefined {
   let reason: TargetFault | undefined;
-  const kept = values.flatMap((value) => {
-    const levels = elementLevels(array, value, place.levels);
-    const fault = faultAt(levels, place.context);
-    if (fault === undefined) return [reduceElement(array, value, { ...place, levels })];
+  const kept = values.flatMap((value, index) => {
+    const at = {
+      ...place,
+      levels: elementLevels(array, value, place.levels),
+      path: elementPath(place.path, value),
+      pointer: pointerTo(place.pointer, index),
+    };
+    const fault = faultAt(at.levels, place.context);
+    if (fault === undefined) return [reduceElement(array, value, at)];
     reason ??= fault;
-    place.context.leftOut.push(elementPath(place.path, value));
+    exclude(fault, at);
     return [];
   });
   if (kept.length > 0 || reason === undefined) return kept;
-  const isRequired = array.presence === 'required';
-  return isRequired ? leave(reason, place, true) : undefined;
+  if (array.presence === 'required') place.context.fault ??= reason;
+  return undefined;
 }
 
 function reduceElement(array: SchemaKey, value: PlistValue, place: Place): PlistValue {
@@ -122,9 +147,8 @@ function faultAt(levels: Place['levels'], { target, platform }: Context): Target
   return faultsOf(inherited(platform, levels), target, platform)[0];
 }
 
-function leave(reason: TargetFault, { context, path }: Place, isRequired: boolean): undefined {
-  if (isRequired) context.fault ??= { ...reason, key: path };
-  else context.leftOut.push(path);
+function exclude(fault: TargetFault, { context, path, pointer }: Place): undefined {
+  context.excluded.push({ name: path, pointer, fault });
   return undefined;
 }
 

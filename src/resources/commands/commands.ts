@@ -33,8 +33,8 @@ export const COMMAND_STATUSES = [
 ] as const;
 
 const FORCE =
-  "Queues the command also where Apple's schema says that the device does not take it. Needs the role " +
-  "admin. On a person's own device it changes nothing.";
+  "Queues the command also where Apple's schema says that the device does not take it or a key of it. Needs the " +
+  "role admin. On a person's own device it changes nothing.";
 
 export const commands = defineResource<CommandServices>({
   type: 'commands',

@@ -129,6 +129,25 @@ describe('the PIN of a Mac', () => {
     expect(await states()).toEqual([]);
   });
 
+  it('is refused for a device that has none, and no secret even when it is forced', async () => {
+    await reports({ platform: 'iOS', os_version: '18.0' });
+    const { status, errors } = await queue('DeviceLock', { PIN: '123456' });
+    expect([status, errors]).toEqual([
+      422,
+      [
+        expect.objectContaining({
+          code: 'unsupported_on_platform',
+          detail: `PIN of DeviceLock does not exist on iOS, which device ${id} runs`,
+          source: { pointer: '/data/attributes/parameters/PIN' },
+        }),
+      ],
+    ]);
+    const document = commandDocument(id, 'EraseDevice', { parameters: { PIN: '123456' } });
+    expect((await adminApi(app).post('/commands?force=true', document)).status).toBe(201);
+    expect(await sent()).toEqual({ PIN: '123456' });
+    expect(await states()).toEqual([]);
+  });
+
   it('is deleted with its command when that is deleted before it was sent', async () => {
     const { data } = await queue('DeviceLock');
     expect((await adminApi(app).delete(`/commands/${data.id}`)).status).toBe(204);

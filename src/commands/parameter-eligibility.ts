@@ -1,0 +1,60 @@
+import type { SecretBox } from '../crypto/secrets/secret-box.js';
+import type { CommandRow } from '../db/devices/command-repository.js';
+import type { EligibilityFacts } from '../db/devices/device-repository.js';
+import { type ReducedParameters, reduceParameters } from '../protocol/apple/command-reduction.js';
+import type { PlistDict } from '../protocol/plist/plist.js';
+import { type CommandFault, throwFaults } from './change-faults.js';
+import { commandTarget, describeFault, isUserEnrollment, TARGET_CODES } from './eligibility.js';
+import { readParameters } from './payload.js';
+import type { JsonObject } from './present-command.js';
+
+const PARAMETERS = '/data/attributes/parameters';
+
+interface GivenCommand<Parameters> {
+  requestType: string;
+  parameters: Parameters;
+  isForUser: boolean;
+}
+
+/** The parameters without the keys, queries and settings that the device can't take. */
+export function parametersFor<Parameters extends PlistDict | JsonObject>(
+  target: EligibilityFacts,
+  { requestType, parameters, isForUser }: GivenCommand<Parameters>,
+): ReducedParameters<Parameters> {
+  return reduceParameters(requestType, parameters, {
+    ...commandTarget(target),
+    userEnrollment: isUserEnrollment(target),
+    channel: isForUser ? 'user' : 'device',
+  });
+}
+
+/** Each key, query and setting that the device can't take. A fact it has not reported excludes none. */
+export function parameterFaults(
+  target: EligibilityFacts,
+  command: GivenCommand<PlistDict>,
+): CommandFault[] {
+  return parametersFor(target, command).excluded.map(({ name, pointer, fault }) => ({
+    code: TARGET_CODES[fault.rule],
+    detail: describeFault(fault, target, `${name.split('.').at(-1)} of ${command.requestType}`),
+    source: { pointer: `${PARAMETERS}${pointer}` },
+  }));
+}
+
+/** AppError 422 with every key, query and setting that the device can't take. */
+export function requireEligibleParameters(
+  target: EligibilityFacts,
+  command: GivenCommand<PlistDict>,
+): void {
+  throwFaults(parameterFaults(target, command), { status: 422 });
+}
+
+/** The same of a queued command that another device shall get. Shared payloads are profiles. */
+export function storedParameterFaults(
+  box: SecretBox,
+  target: EligibilityFacts,
+  { uuid, payload, request_type: requestType }: CommandRow,
+): CommandFault[] {
+  if (payload === null) return [];
+  const parameters = readParameters(box, { uuid, payload });
+  return parameterFaults(target, { requestType, parameters, isForUser: false });
+}
