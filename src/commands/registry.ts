@@ -17,6 +17,7 @@ import {
 } from './handlers/reported-secrets.js';
 import { restrictions } from './handlers/restrictions.js';
 import { securityInfo } from './handlers/security-info.js';
+import { settings } from './handlers/settings.js';
 import { userList } from './handlers/user-list.js';
 import type { ReportHandler } from './reports/report-handler.js';
 
@@ -40,6 +41,7 @@ const HANDLERS: readonly ReportHandler[] = [
   deviceLocation,
   restrictions,
   activationLockBypassCode,
+  settings,
   ...STATE_HANDLERS,
 ];
 

@@ -163,9 +163,7 @@ function notNowAgain(facts: TimelineFacts): TimelineStep | undefined {
 function answered(facts: TimelineFacts): TimelineStep | undefined {
   const { status, acknowledged_at: time, error } = facts;
   const who = capital(recipient(facts));
-  if (status === 'Acknowledged') {
-    return step(time, 'acknowledged', `${who} carried the command out.`);
-  }
+  if (status === 'Acknowledged') return acknowledged(facts);
   const reason = error === null ? '.' : `: ${sentence(error)}`;
   if (status === 'Error') {
     return step(time, 'error', `${who} could not carry the command out${reason}`, { error });
@@ -173,6 +171,21 @@ function answered(facts: TimelineFacts): TimelineStep | undefined {
   if (status !== 'CommandFormatError') return undefined;
   const message = `${who} did not understand the command${reason}`;
   return step(time, 'command_format_error', message, { error });
+}
+
+function acknowledged(facts: TimelineFacts): TimelineStep {
+  const { acknowledged_at: time, refused } = facts;
+  const who = capital(recipient(facts));
+  if (refused === null) return step(time, 'acknowledged', `${who} carried the command out.`);
+  // The first error of an item says what went wrong; the others are its causes.
+  const items = refused.filter(({ item }, place) => {
+    return refused.findIndex((other) => other.item === item) === place;
+  });
+  const texts = items.map(({ item, error }) => (error === null ? item : `${item} (${error})`));
+  const message = `${who} acknowledged the command, but refused ${texts.join(', ')}.`;
+  return step(time, 'acknowledged', message, {
+    refused: items.map(({ item }) => item).join(', '),
+  });
 }
 
 /** Codes of reasons that the server gives. All others are `cancelled`. */

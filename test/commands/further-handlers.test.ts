@@ -178,3 +178,143 @@ it('an error changes nothing', async () => {
   await app.waitForReports();
   expect(await device()).toMatchObject({ is_mdm_lost_mode_enabled: null });
 });
+
+describe('Settings', () => {
+  const ERROR = {
+    ErrorCode: 28_000,
+    ErrorDomain: 'MCSettingsErrorDomain',
+    LocalizedDescription: 'Nicht erlaubt.',
+    USEnglishDescription: 'The setting is not allowed.',
+  };
+  const accepted = (Item: string) => ({ Item, Status: 'Acknowledged' });
+  const refused = (Item: string) => ({ Item, Status: 'Error', ErrorChain: [ERROR] });
+
+  async function command(uuid: string) {
+    const { id } = await app.db.knex('commands').where({ uuid }).first('id');
+    const { body } = await adminApi(app).get(`/commands/${id}`);
+    const timeline = await adminApi(app).get(`/commands/${id}/timeline`);
+    const { status, reason, error_chain } = body.data.attributes;
+    const step = timeline.body.data.attributes.steps.at(-1);
+    return { status, reason, error_chain, message: step.message, data: step.data };
+  }
+
+  it('sets what each accepted item says, as a change by the command', async () => {
+    await app.db
+      .knex('devices')
+      .where({ id: target.id })
+      .update({
+        platform: 'iOS',
+        is_supervised: true,
+        is_multi_user: true,
+        device_name: 'Old',
+        organization_info: JSON.stringify({ OrganizationName: 'Old' }),
+      });
+    const Settings = [
+      { Item: 'DeviceName', DeviceName: 'Front desk' },
+      { Item: 'TimeZone', TimeZone: 'Europe/Berlin' },
+      { Item: 'VoiceRoaming', Enabled: true },
+      { Item: 'DataRoaming', Enabled: false },
+      { Item: 'PersonalHotspot', Enabled: true },
+      { Item: 'DiagnosticSubmission', Enabled: true },
+      { Item: 'AppAnalytics', Enabled: false },
+      { Item: 'OrganizationInfo' },
+      {
+        Item: 'SharedDeviceConfiguration',
+        QuotaSize: 2048,
+        UserSessionTimeout: 60,
+        TemporarySessionOnly: true,
+        ManagedAppleIDDefaultDomains: ['example.org'],
+      },
+      { Item: 'Bluetooth', Enabled: true },
+    ];
+    const answers = { Settings: Settings.map(({ Item }) => accepted(Item)) };
+    const uuid = await answer('Settings', answers, { Settings });
+    expect(await device()).toMatchObject({
+      device_name: 'Front desk',
+      time_zone: 'Europe/Berlin',
+      voice_roaming_enabled: true,
+      data_roaming_enabled: false,
+      personal_hotspot_enabled: true,
+      diagnostic_submission_enabled: true,
+      app_analytics_enabled: false,
+      organization_info: null,
+      quota_size: null,
+      user_session_timeout: 60,
+      temporary_session_only: true,
+      managed_apple_id_default_domains: ['example.org'],
+    });
+    const changes = await app.db
+      .knex('device_changes')
+      .where({ device_id: target.id, attribute: 'device_name', new: 'Front desk' })
+      .select('old', 'cause', 'caused_by');
+    expect(changes).toEqual([{ old: 'Old', cause: 'command', caused_by: 'Settings' }]);
+    expect(await command(uuid)).toEqual({
+      status: 'Acknowledged',
+      reason: null,
+      error_chain: null,
+      message: 'The device carried the command out.',
+      data: {},
+    });
+  });
+
+  it('leaves what refused items would set, and the command names them with their errors', async () => {
+    await app.db
+      .knex('devices')
+      .where({ id: target.id })
+      .update({ platform: 'macOS', device_name: 'Old', hostname: 'old' });
+    const Settings = [
+      { Item: 'DeviceName', DeviceName: 'New' },
+      { Item: 'HostName', HostName: 'new' },
+      { Item: 'ApplicationConfiguration', Identifier: 'org.example.app', Configuration: {} },
+    ];
+    const uuid = await answer(
+      'Settings',
+      {
+        Settings: [
+          refused('ApplicationConfiguration'),
+          accepted('HostName'),
+          { Item: 'DeviceName', Status: 'Error' },
+        ],
+      },
+      { Settings },
+    );
+    expect(await device()).toMatchObject({ device_name: 'Old', hostname: 'new' });
+    expect(await command(uuid)).toEqual({
+      status: 'Acknowledged',
+      reason: 'the device refused DeviceName, ApplicationConfiguration org.example.app',
+      error_chain: [
+        { Item: 'DeviceName' },
+        { ...ERROR, Item: 'ApplicationConfiguration org.example.app' },
+      ],
+      message:
+        'The device acknowledged the command, but refused DeviceName, ApplicationConfiguration ' +
+        'org.example.app (The setting is not allowed.).',
+      data: { refused: 'DeviceName, ApplicationConfiguration org.example.app' },
+    });
+  });
+
+  it('reads answers without names by their place, and one that is no list', async () => {
+    await app.db.knex('devices').where({ id: target.id }).update({ platform: 'macOS' });
+    const Settings = [
+      { Item: 'HostName', HostName: 'one' },
+      { Item: 'DeviceName', DeviceName: 'One' },
+    ];
+    const answers = [{ Status: 'Error' }, { Status: 'Acknowledged' }];
+    await answer('Settings', { Settings: answers }, { Settings });
+    expect(await device()).toMatchObject({ device_name: 'One', hostname: null });
+    await answer(
+      'Settings',
+      { Settings: { Status: 'Acknowledged' } },
+      { Settings: [{ Item: 'HostName', HostName: 'two' }] },
+    );
+    expect(await device()).toMatchObject({ device_name: 'One', hostname: 'two' });
+  });
+
+  it('sets nothing that the answer does not mention', async () => {
+    const Settings = [{ Item: 'DeviceName', DeviceName: 'New' }];
+    await app.db.knex('devices').where({ id: target.id }).update({ device_name: 'Old' });
+    await answer('Settings', {}, { Settings });
+    await answer('Settings', { Settings: [accepted('HostName')] }, { Settings });
+    expect(await device()).toMatchObject({ device_name: 'Old' });
+  });
+});

@@ -2,6 +2,7 @@ import type { Transaction } from '../../db/connection/unit-of-work.js';
 import type { Reseal } from '../../db/devices/device-merge.js';
 import type { InventoryRow } from '../../db/devices/inventory-repository.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
+import type { RefusedItem } from './refused-items.js';
 
 /** A stored, acknowledged report that is to be written to the inventory. */
 export interface Report {
@@ -40,6 +41,8 @@ export interface HandlerContext {
   reseal: Reseal;
   /** Queues what only supervised devices answer, in the same transaction. */
   queueSupervisedInventory(deviceIds: readonly number[]): Promise<void>;
+  /** Stores with the command which of its items the device did not carry out. */
+  refuse(report: Report, items: readonly RefusedItem[]): void;
   /** Logs a fault of a report. */
   warn(report: Report, about: object, message: string): void;
 }

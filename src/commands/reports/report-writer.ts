@@ -5,19 +5,23 @@ import { setChangeCause } from '../../db/devices/device-changes.js';
 import { findTargets } from '../../db/devices/device-repository.js';
 import {
   type ClaimedReport,
+  type CommandRefusal,
   claimReports,
   markHandled,
+  storeRefusals,
 } from '../../db/devices/report-repository.js';
 import type { Logger } from '../../logger.js';
 import { STATE_HANDLERS } from '../handlers/device-states.js';
+import { settings } from '../handlers/settings.js';
 import { readParameters } from '../payload.js';
 import type { CommandQueue } from '../queue.js';
 import { handlerFor } from '../registry.js';
 import type { RecoveryKeyRecipient } from '../secrets/recovery-keys.js';
+import { refusalOf } from './refused-items.js';
 import type { HandlerContext, Report } from './report-handler.js';
 import type { ReadReport } from './report-reader.js';
 
-const STATE_TYPES = new Set(STATE_HANDLERS.map(({ requestType }) => requestType));
+const STATE_TYPES = new Set([...STATE_HANDLERS, settings].map(({ requestType }) => requestType));
 
 /** The command itself has changed the device; others only ask. */
 function hasDoneIt(requestType: string): boolean {
@@ -59,7 +63,8 @@ export class ReportWriter {
         const ofKind = ofKinds.get(kind) ?? [];
         ofKinds.set(kind, [...ofKind, this.#toReport(read, row)]);
       }
-      const context = this.#contextOf(trx);
+      const refusals: CommandRefusal[] = [];
+      const context = this.#contextOf(trx, refusals);
       for (const [kind, ofKind] of ofKinds) {
         if (hasDoneIt(kind)) await setChangeCause(trx, { cause: 'command', by: kind });
         await handlerFor(kind)?.handle(ofKind, context);
@@ -68,6 +73,7 @@ export class ReportWriter {
       const ids = claimed.map(({ id }) => id);
       const { keepsResults = false } = this.#deps;
       await markHandled(trx, ids, { keepsResults });
+      await storeRefusals(trx, refusals);
       return reports.filter(({ stored }) => !ids.includes(stored.id));
     });
   }
@@ -90,7 +96,7 @@ export class ReportWriter {
     };
   }
 
-  #contextOf(trx: Transaction): HandlerContext {
+  #contextOf(trx: Transaction, refusals: CommandRefusal[]): HandlerContext {
     const { box, queue, recipient, logger } = this.#deps;
     return {
       trx,
@@ -101,6 +107,9 @@ export class ReportWriter {
       queueSupervisedInventory: async (deviceIds) => {
         if (deviceIds.length === 0) return;
         await queue.queueSupervisedInventory(trx, await findTargets(trx, deviceIds));
+      },
+      refuse: ({ id }, items) => {
+        if (items.length > 0) refusals.push(refusalOf(id, items));
       },
       warn: ({ id }, about, message) => logger.warn({ commandId: id, ...about }, message),
     };

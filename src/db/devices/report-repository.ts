@@ -116,6 +116,28 @@ export async function markHandled(
   await runPrepared(trx, { text: MARK, bindings: [keepsResults, [...ids]] });
 }
 
+/** Which items of an acknowledged command the device did not carry out. */
+export interface CommandRefusal {
+  id: number;
+  reason: string;
+  /** Apple's errors, each with the name of its item as `Item`. */
+  error_chain: Record<string, unknown>[];
+}
+
+const STORE_REFUSALS = `
+update commands c set reason = r.reason, error_chain = r.error_chain
+from jsonb_to_recordset(?::jsonb) as r (id bigint, reason text, error_chain jsonb)
+where c.id = r.id`;
+
+/** Stores them after `markHandled`, which clears the reason. Without any no statement runs. */
+export async function storeRefusals(
+  trx: Knex.Transaction,
+  refusals: readonly CommandRefusal[],
+): Promise<void> {
+  if (refusals.length === 0) return;
+  await runPrepared(trx, { text: STORE_REFUSALS, bindings: [JSON.stringify(refusals)] });
+}
+
 /** Those of the reports that were not handled meanwhile. */
 export async function stillUnhandled(knex: Knex, ids: readonly number[]): Promise<Set<number>> {
   const found: number[] = await knex('commands')

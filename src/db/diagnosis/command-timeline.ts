@@ -33,6 +33,8 @@ export interface TimelineFacts {
   expires_at: Date | null;
   /** The text of the device's error. */
   error: string | null;
+  /** Items of an acknowledged command that the device refused, and the texts of their errors. */
+  refused: { item: string; error: string | null }[] | null;
   batch_id: number | null;
   batch_creator: string | null;
   spread: number | null;
@@ -82,6 +84,11 @@ select now() as now, c.id, c.device_id, c.device_user_id, c.request_type, c.stat
   c.expires_at,
   left(coalesce(c.error_chain -> 0 ->> 'USEnglishDescription',
     c.error_chain -> 0 ->> 'LocalizedDescription'), 200) as error,
+  case when c.status = 'Acknowledged' and jsonb_typeof(c.error_chain) = 'array' then (
+    select jsonb_agg(jsonb_build_object('item', e.value ->> 'Item', 'error', left(coalesce(
+      e.value ->> 'USEnglishDescription', e.value ->> 'LocalizedDescription'), 200)) order by e.n)
+    from jsonb_array_elements(c.error_chain) with ordinality as e (value, n)
+    where e.value ->> 'Item' is not null) end as refused,
   b.id as batch_id, b.created_by as batch_creator, b.spread,
   i.id as item_id, i.assignment_id,
   ${actorAt('c.queued_at')} as queued_by, ${actorAt('c.ended_at')} as ended_by,

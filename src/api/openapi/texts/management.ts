@@ -69,7 +69,9 @@ export const MANAGEMENT_TEXTS = {
     attempts: 'How often it was sent.',
     is_forced: 'Whether an admin queued it with `?force=true`.',
     reason: 'Why it was cancelled or expired.',
-    error_chain: "Apple's `ErrorChain`.",
+    error_chain:
+      "Apple's `ErrorChain`; of an acknowledged command the errors of the items that the device refused, each " +
+      'with its `Item`.',
     result:
       "The device's answer; secret values are masked. Null of a handled scheduled inventory, see `KEEP_RESULTS`.",
   },
