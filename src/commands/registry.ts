@@ -6,6 +6,7 @@ import { deviceLocation } from './handlers/device-location.js';
 import { STATE_HANDLERS } from './handlers/device-states.js';
 import { installedApplicationList } from './handlers/installed-application-list.js';
 import { installApplication, managedApplicationList } from './handlers/managed-application-list.js';
+import { osUpdateStatus, scheduleOsUpdate } from './handlers/os-update-states.js';
 import { profileList } from './handlers/profile-list.js';
 import { provisioningProfileList } from './handlers/provisioning-profile-list.js';
 import {
@@ -29,6 +30,8 @@ const HANDLERS: readonly ReportHandler[] = [
   certificateList,
   profileList,
   availableOsUpdates,
+  osUpdateStatus,
+  scheduleOsUpdate,
   deviceConfigured,
   rotateFileVaultKey,
   setFirmwarePassword,

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { type InventoryRow, ROWS_PER_STATEMENT } from './inventory-repository.js';
+import { STATE_COLUMNS } from './update-states.js';
 
 /** A row that a device lists, and where it stands: the list of the batch and the row in it. */
 export interface ListedRow {
@@ -12,12 +13,17 @@ const DEVICE_AND_VALUE = `
   select n, (value->>'device_id')::bigint as device_id, value->'row' as value
   from jsonb_array_elements(?::jsonb) with ordinality as entry (value, n)`;
 
-/** What admins and other lists say of an entry is not compared. */
-const OTHERS_FACTS = `'{"id":null,"device_id":null,"is_managed":null}'`;
+/** What admins and other reports say of an entry is not compared. */
+const OTHERS_FACTS = {
+  installed_applications: ['id', 'device_id', 'is_managed'],
+  installed_certificates: ['id', 'device_id', 'is_managed'],
+  available_os_updates: ['id', 'device_id', ...STATE_COLUMNS],
+};
 
-function entriesSql(
-  table: 'installed_applications' | 'installed_certificates' | 'available_os_updates',
-): string {
+function entriesSql(table: keyof typeof OTHERS_FACTS): string {
+  const ignored = JSON.stringify(
+    Object.fromEntries(OTHERS_FACTS[table].map((name) => [name, null])),
+  );
   return `
 select listed.n - 1 as index, known.id
 from (
@@ -25,7 +31,7 @@ from (
   from (${DEVICE_AND_VALUE}) entry
 ) listed
 join (
-  select id, device_id, jsonb_populate_record(k, ${OTHERS_FACTS}) as facts
+  select id, device_id, jsonb_populate_record(k, '${ignored}') as facts
   from ${table} k where device_id = any(?::bigint[])
 ) known on listed.device_id = known.device_id and listed.facts = known.facts`;
 }

@@ -2,6 +2,7 @@ import {
   bigInteger,
   bool,
   each,
+  float,
   json,
   text,
   timestamp,
@@ -35,6 +36,13 @@ export const availableOsUpdates = defineResource({
     ...each(bigInteger(), ['download_size', 'install_size']),
     app_identifiers_to_close: json(),
     deferred_until: timestamp(),
+    // What OSUpdateStatus and ScheduleOSUpdate report.
+    ...each(text(), ['status', 'install_action']),
+    is_downloaded: bool(),
+    download_percent_complete: float(),
+    ...each(bigInteger(), ['max_deferrals', 'deferrals_remaining']),
+    next_scheduled_install: timestamp(),
+    ...each(json(), ['past_notifications', 'error_chain']),
   },
   relationships: { device },
 });
