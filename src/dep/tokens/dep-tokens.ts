@@ -171,14 +171,15 @@ export class DepTokens {
 }
 
 function tokenChanges(former: TokenHolder, token: DepToken): Changes {
-  const isFirst = former.access_token === null;
-  return {
-    consumer_key: [isFirst ? null : former.consumer_key, token.consumerKey],
+  const isNewKey = former.access_token === null || former.consumer_key !== token.consumerKey;
+  const changes: Changes = {
     consumer_secret: 'changed',
-    access_token: [former.access_token, token.accessToken],
+    access_token: 'changed',
     access_secret: 'changed',
     access_token_expiry: [former.access_token_expiry, token.expiry],
   };
+  if (isNewKey) changes.consumer_key = 'changed';
+  return changes;
 }
 
 function identityOf(id: number, name: string): string {

@@ -24,6 +24,8 @@ export interface AttributeOptions {
   writeOnly?: boolean;
   /** The role that reading it needs, if higher than that of the resource. */
   readRole?: Role;
+  /** A credential that its readers may see: the audit trail says only that it has changed. */
+  isCredential?: boolean;
   sortable?: boolean;
   /** Offered as the sort of a collection of any size, although no index has it: all rows are read. */
   sortsByScan?: boolean;

@@ -55,9 +55,10 @@ export function changesOf(definition: ResourceDefinition, written: Written): Cha
   const changes: Changes = {};
   for (const [name, attribute] of Object.entries(definition.attributes)) {
     if (!isAudited(name, attribute, written)) continue;
-    const change = attribute.writeOnly
-      ? secretChange(name, attribute, written)
-      : valueChange(written, (row) => readValue(definition, { name, attribute, row, written }));
+    const change =
+      attribute.writeOnly || attribute.isCredential
+        ? secretChange(name, attribute, written)
+        : valueChange(written, (row) => readValue(definition, { name, attribute, row, written }));
     if (change !== undefined) changes[name] = change;
   }
   for (const [name, { column }] of toOnes(definition)) {

@@ -78,7 +78,7 @@ export async function updateAccount(
 /** Deletes the account. Its devices are no longer DEP devices, unless another account lists them. */
 export async function removeAccount(operation: DeleteOperation<DepAccountServices>): Promise<void> {
   const { trx, store, shape, id, services, details } = operation;
-  const columns = ['consumer_key', 'server_name'];
+  const columns = ['server_name'];
   const account = await store.find(trx, { shape, id, columns, lock: true });
   if (account === undefined) throw notFound(`dep_accounts ${id}`);
   const [profile] = await store.linkage(trx, {
@@ -92,8 +92,7 @@ export async function removeAccount(operation: DeleteOperation<DepAccountService
   }
   const devices = await services.dep.releaseDevices(trx, id);
   await store.remove(trx, { shape, id });
-  const { consumer_key, server_name } = account;
-  Object.assign(details, { consumer_key, server_name, devices });
+  Object.assign(details, { server_name: account.server_name, devices });
 }
 
 function requireOwnKey({ attributes, services }: CreateOperation<DepAccountServices>): void {

@@ -27,6 +27,9 @@ function secret(name: string) {
   return text({ writeOnly: true, min: 1, max: 10_000, derivedFrom: [`sealed_${name}`] });
 }
 
+/** One half of the OAuth token; the other half is secret. */
+const OPEN_CREDENTIAL = { readRole: 'admin', isCredential: true, min: 1, max: 1000 } as const;
+
 const UUID = /^([0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /** What the server finds out by itself, all the time. */
@@ -61,9 +64,9 @@ export const depAccounts = defineResource<DepAccountServices>({
   table: 'dep_accounts',
   access: adminWrites,
   attributes: {
-    consumer_key: text({ readRole: 'admin', min: 1, max: 1000 }),
+    consumer_key: text(OPEN_CREDENTIAL),
     consumer_secret: secret('consumer_secret'),
-    access_token: text({ readRole: 'admin', min: 1, max: 1000 }),
+    access_token: text(OPEN_CREDENTIAL),
     access_secret: secret('access_secret'),
     auth_session_token: secret('auth_session_token'),
     access_token_expiry: timestamp({ write: 'create' }),

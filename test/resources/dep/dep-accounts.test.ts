@@ -219,6 +219,29 @@ describe('a DEP account made from attributes', () => {
     }
   });
 
+  it('has no value of its token in the audit trail, whatever happens to it', async () => {
+    const { knex } = app.db;
+    const last = await knex('audit_events').max('id as id').first();
+    const id = await create();
+    const changed = { consumer_key: 'CK_2', access_token: 'AT_2' };
+    expect((await send('patch', `/accounts/${id}`, attributesOf(changed))).status).toBe(200);
+    expect((await send('delete', `/accounts/${id}`)).status).toBe(204);
+    const events = await knex('audit_events')
+      .where('id', '>', last?.id ?? 0)
+      .orderBy('id');
+    const credentials = events.map(({ action, details: { changes } }) => [
+      action,
+      changes.consumer_key,
+      changes.access_token,
+    ]);
+    expect(credentials).toEqual([
+      ['dep_accounts.create', 'changed', 'changed'],
+      ['dep_accounts.update', 'changed', 'changed'],
+      ['dep_accounts.delete', 'changed', 'changed'],
+    ]);
+    expect(JSON.stringify(events)).not.toMatch(/CK_|AT_/);
+  });
+
   it.each(SECRETS)('can be neither sorted nor filtered by its %s, nor show it', async (name) => {
     await create();
     const rule = encodeURIComponent(JSON.stringify([{ name, op: 'like', val: 'a%' }]));
@@ -471,9 +494,9 @@ describe('a DEP account made from attributes', () => {
       .orderBy('id', 'desc')
       .first();
     const { changes, ...details } = line.details;
-    expect(details).toEqual({ consumer_key: 'CK_1', server_name: 'dev', devices: 2 });
+    expect(details).toEqual({ server_name: 'dev', devices: 2 });
     expect(changes).toMatchObject({
-      consumer_key: ['CK_1', null],
+      consumer_key: 'changed',
       server_name: ['dev', null],
       consumer_secret: 'changed',
     });
