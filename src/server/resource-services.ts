@@ -14,6 +14,7 @@ import {
   findIdentifierOwners,
   guardOfNewDevice,
 } from '../db/devices/device-repository.js';
+import { irreplaceableSecrets } from '../db/devices/device-secrets.js';
 import { DepAdministration } from '../dep/dep-administration.js';
 import { EnrollmentLinks } from '../enroll/link/enrollment-links.js';
 import { notFound } from '../errors.js';
@@ -81,6 +82,7 @@ export function createResourceServices(deps: ResourceServiceDeps) {
     devices: {
       findOwners: findIdentifierOwners,
       guardOfNew: guardOfNewDevice,
+      irreplaceableSecrets,
       remove: async (trx: Transaction, { id }: { id: number }) => {
         if (!(await deleteDevice(trx, id))) throw notFound(`device ${id}`);
       },

@@ -215,6 +215,24 @@ export async function findSecret(
     );
 }
 
+const IRREPLACEABLE = `
+select distinct s.kind from device_secrets s
+where s.device_id = ? and octet_length(s.sealed) > 0
+  and s.kind not in ('unlock_token', 'bootstrap_token')
+order by s.kind`;
+
+/**
+ * The kinds of secrets that someone may need after the device has left: not the tokens, which only
+ * this server can use, and only while the device is enrolled.
+ */
+export async function irreplaceableSecrets(
+  trx: Knex.Transaction,
+  deviceId: number,
+): Promise<SecretKind[]> {
+  const { rows } = await trx.raw<{ rows: { kind: SecretKind }[] }>(IRREPLACEABLE, [deviceId]);
+  return rows.map(({ kind }) => kind);
+}
+
 const LATEST = `
 select s.sealed from device_secrets s
 where s.id = :id and s.device_id = :deviceId and not exists (

@@ -36,6 +36,8 @@ export interface DeviceServices extends CommandServices, DepServices {
     ): Promise<number[]>;
   };
   devices: DeviceRecords & {
+    /** The kinds of secrets of the device that are lost with it. */
+    irreplaceableSecrets(trx: Transaction, id: number): Promise<string[]>;
     /** Removes the device and leaves the tombstones of its identities. AppError 404. */
     remove(trx: Transaction, input: { id: number }): Promise<void>;
     /** What the transaction changes of devices from here on is this token's doing. */
@@ -161,6 +163,18 @@ function split(device: Row, attributes: Record<string, unknown>) {
 }
 
 export async function removeDevice(operation: DeleteOperation<DeviceServices>): Promise<void> {
-  const { trx, services, id } = operation;
+  const { trx, services, id, context } = operation;
+  if (context.actor.role !== 'admin') await assertNothingIsLost(operation);
   await services.devices.remove(trx, { id });
+}
+
+/** AppError 403 naming the secrets that would be deleted with the device. */
+async function assertNothingIsLost(operation: DeleteOperation<DeviceServices>): Promise<void> {
+  const { trx, services, id } = operation;
+  const kinds = await services.devices.irreplaceableSecrets(trx, id);
+  if (kinds.length === 0) return;
+  const detail =
+    `device ${id} has secrets that would be deleted with it (${kinds.join(', ')}): ` +
+    'deleting it needs the role admin';
+  throw new AppError('forbidden', 403, detail);
 }

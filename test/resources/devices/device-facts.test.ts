@@ -73,6 +73,18 @@ describe('the facts of an enrolled device', () => {
     expect(await api.knex('devices').where({ id }).first()).toMatchObject({ asset_tag: null });
   });
 
+  it('include what its enrollment profile grants', async () => {
+    const id = await createId({ serial_number: 'RIGHTS1', access_rights: 8190 });
+    expect((await patch(id, { access_rights: 8189 })).status).toBe(200);
+    await api.knex('devices').where({ id }).update({ is_enrolled: true });
+    const response = await patch(id, { access_rights: 1 });
+    expect([response.status, response.body.errors[0].detail]).toEqual([
+      422,
+      "access_rights is what the enrollment profile grants: it can't be changed while the device is enrolled",
+    ]);
+    expect((await patch(id, { access_rights: 8189 })).status).toBe(200);
+  });
+
   it('are listed together when refused', async () => {
     const id = await createId({ serial_number: 'TOGETHER1', is_enrolled: true });
     const response = await patch(id, { model: 'x', serial_number: 'y', asset_tag: 'z' });

@@ -360,6 +360,35 @@ describe('deleting a device', () => {
     expect(await api.knex('audit_events').where({ target_id: String(id) })).toHaveLength(1);
   });
 
+  const remove = (id: number, role: string) =>
+    request(api.app).delete(`/api/v1/devices/${id}`).set('X-Role', role);
+
+  it('requires the role admin once a secret would be lost with it', async () => {
+    const id = await insert({ udid: 'ESCROW' });
+    const secret = { device_id: id, enrollment_number: 1, sealed: Buffer.of(1) };
+    const kinds = ['filevault_recovery_key', 'device_lock_pin', 'device_lock_pin', 'unlock_token'];
+    await api.knex('device_secrets').insert(kinds.map((kind) => ({ ...secret, kind })));
+    const refused = await remove(id, 'operator');
+    expect([refused.status, refused.body.errors[0].code]).toEqual([403, 'forbidden']);
+    expect(refused.body.errors[0].detail).toBe(
+      `device ${id} has secrets that would be deleted with it (device_lock_pin, ` +
+        'filevault_recovery_key): deleting it needs the role admin',
+    );
+    expect(await api.knex('device_secrets').where({ device_id: id })).toHaveLength(4);
+    expect((await remove(id, 'admin')).status).toBe(204);
+  });
+
+  it('is open to operators while only tokens, or removed values, go with it', async () => {
+    const id = await insert({ udid: 'TOKENS' });
+    const secret = { device_id: id, enrollment_number: 1 };
+    await api.knex('device_secrets').insert([
+      { ...secret, kind: 'unlock_token', sealed: Buffer.of(1) },
+      { ...secret, kind: 'bootstrap_token', sealed: Buffer.of(1) },
+      { ...secret, kind: 'firmware_password', sealed: Buffer.alloc(0) },
+    ]);
+    expect((await remove(id, 'operator')).status).toBe(204);
+  });
+
   it('requires the role operator', async () => {
     const id = await insert({ udid: 'KEPT' });
     const refused = await request(api.app).delete(`/api/v1/devices/${id}`).set('X-Role', 'viewer');
