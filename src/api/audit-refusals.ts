@@ -34,8 +34,17 @@ export function auditRefusals(
       targetType,
       outcome: 'refused' as const,
       targetId: parseId(String(req.params.id)) ?? null,
-      details: { code: error.code },
+      details: { code: error.code, ...furtherIds(req.params) },
     };
     api.store.inTransaction((trx) => api.audit(trx, event)).then(() => next(error), next);
   };
+}
+
+/** The ids in the path beside that of the target: `secret_id`. */
+function furtherIds({ id: _target, ...others }: Record<string, unknown>): Record<string, number> {
+  const ids = Object.entries(others).flatMap(([name, text]): [string, number][] => {
+    const id = parseId(String(text));
+    return id === undefined ? [] : [[name, id]];
+  });
+  return Object.fromEntries(ids);
 }

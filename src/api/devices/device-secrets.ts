@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { secretLabel } from '../../db/devices/device-repository.js';
 import { findSecret, type SecretKind, type StoredSecret } from '../../db/devices/device-secrets.js';
 import { AppError } from '../../errors.js';
-import { formatTimestamp } from '../../jsonapi/definition/values.js';
+import { formatTimestamp, isStorableText } from '../../jsonapi/definition/values.js';
 import type { ApiContext } from '../../jsonapi/handler.js';
 import { action } from '../action.js';
 import type { ApiRoute } from '../api-route.js';
@@ -26,7 +26,13 @@ const TEXT_KINDS: readonly SecretKind[] = [
 ];
 
 const REASON = z.strictObject({
-  reason: z.string().trim().min(1).max(500).describe('Why it is read; for the audit trail.'),
+  reason: z
+    .string()
+    .trim()
+    .min(1)
+    .max(500)
+    .refine(isStorableText, { error: 'holds an invalid character' })
+    .describe('Why it is read; for the audit trail.'),
 });
 
 const REVEALED = {

@@ -128,7 +128,12 @@ describe('the reveal of a secret', () => {
       expect(await refused(reveal(row?.id ?? 0, { role }))).toEqual([403, 'forbidden']);
       expect(await audited('success')).toEqual([]);
       expect(await audited('refused')).toMatchObject([
-        { actor: role, role, target_type: 'devices', details: { code: 'forbidden' } },
+        {
+          actor: role,
+          role,
+          target_type: 'devices',
+          details: { code: 'forbidden', secret_id: row?.id },
+        },
       ]);
     },
   );
@@ -155,12 +160,22 @@ describe('the reveal of a secret', () => {
     [422, { reason: ' ' }],
     [422, { reason: 'x'.repeat(501) }],
     [422, { reason: 'lost', more: 1 }],
+    [422, { reason: 'lo\u0000st' }],
   ])('requires a reason for the audit trail: %i for %j', async (expected, body) => {
     const id = await escrow('unlock_token', UNLOCK);
     const path = `/devices/${deviceId}/secrets/${id}/reveal`;
     const { status } = await adminApi(app).post(path, body);
     expect(status).toBe(expected);
     expect(await audited('success')).toEqual([]);
+  });
+
+  it('names the reason that cannot be stored', async () => {
+    const id = await escrow('unlock_token', UNLOCK);
+    const path = `/devices/${deviceId}/secrets/${id}/reveal`;
+    const { body } = await adminApi(app).post(path, { reason: 'lo\u0000st' });
+    expect(body.errors).toMatchObject([
+      { detail: 'reason holds an invalid character', source: { pointer: '/reason' } },
+    ]);
   });
 
   it('is refused as GET', async () => {
