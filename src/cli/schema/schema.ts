@@ -35,7 +35,7 @@ export interface UpdateOptions {
 /** Reads all before it writes anything, so that a bad folder leaves the schema as it is. */
 export function updateSchema({ from, to, write }: UpdateOptions): void {
   requireCheckout(from);
-  if (!existsSync(to)) throw new UsageError(`${to}: there is no such folder`);
+  requireFolder(to);
   const read = PARTS.map((part) => ({ ...part, items: readPart(from, part) }));
   const license = readLicense(from);
   for (const { name, items } of read) {
@@ -45,6 +45,15 @@ export function updateSchema({ from, to, write }: UpdateOptions): void {
   }
   replace(join(to, LICENSE), license);
   write(`written to ${to}; build again where that is the source, and restart the server`);
+}
+
+function requireFolder(to: string): void {
+  if (!existsSync(to)) {
+    throw new UsageError(`${to}: there is no such folder. Create it: mkdir -p ${to}`);
+  }
+  if (!statSync(to).isDirectory()) {
+    throw new UsageError(`${to} is a file: name a folder, the schema is several files`);
+  }
 }
 
 function requireCheckout(from: string): void {
@@ -64,13 +73,27 @@ function readPart(from: string, { from: path, idName }: (typeof PARTS)[number]):
         .filter((name) => name.endsWith('.yaml'))
         .map((name) => join(place, name));
   if (files.length === 0) throw new UsageError(`${place}: there is no YAML file`);
-  return files.map((name) => {
+  const items = files.map((name) => {
     const file = relative(from, name).replaceAll('\\', '/');
     if (statSync(name).size > MAX_FILE_BYTES) {
       throw new UsageError(`${file}: more than ${MAX_FILE_BYTES} bytes`);
     }
     return readSchemaItem({ file, text: readFileSync(name, 'utf8'), idName });
   });
+  if (idName === 'requesttype') requireUniqueTypes(items);
+  return items;
+}
+
+/** Several files may describe one type of payload, but a command has one schema. */
+function requireUniqueTypes(items: SchemaItemData[]): void {
+  const files = new Map<string | undefined, string | undefined>();
+  for (const { head } of items) {
+    const other = files.get(head.requestType);
+    if (other !== undefined) {
+      throw new UsageError(`${head.file}: ${head.requestType} is in ${other} already; remove one`);
+    }
+    files.set(head.requestType, head.file);
+  }
 }
 
 /** Apple's licence goes along with every copy of its schema. */

@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { UsageError } from '../../../src/cli/options.js';
 import { updateSchema } from '../../../src/cli/schema/schema.js';
 import {
   removeTemporaryDirectories,
@@ -159,6 +160,25 @@ describe('muster schema update', () => {
     writeFileSync(join(from, 'mdm/commands/device.lock.yaml'), text);
     expect(update).toThrow(message);
     expect(written('commands.json')).toBe(before);
+  });
+
+  it('refuses two files for one command', () => {
+    writeAppleFolder(from, chosen);
+    writeFileSync(join(from, 'mdm/commands/a.yaml'), NESTED);
+    writeFileSync(join(from, 'mdm/commands/b.yaml'), NESTED);
+    expect(update).toThrow(
+      new UsageError('mdm/commands/b.yaml: Nested is in mdm/commands/a.yaml already; remove one'),
+    );
+    expect(readdirSync(to)).toEqual([]);
+  });
+
+  it('refuses to write into a file', () => {
+    writeAppleFolder(from, chosen);
+    to = join(to, 'file');
+    writeFileSync(to, '');
+    expect(update).toThrow(
+      new UsageError(`${to} is a file: name a folder, the schema is several files`),
+    );
   });
 
   it('refuses to write where there is no folder', () => {
