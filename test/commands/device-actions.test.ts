@@ -46,6 +46,21 @@ async function iPhone(): Promise<Target> {
   return target;
 }
 
+it('refuses a member __proto__ of the parameters', async () => {
+  const { id } = await iPhone();
+  const before = await withoutTokens();
+  const body = '{"request_type": "DeviceLock", "parameters": {"__proto__": {"a": 1}}}';
+  const reply = await as('operator')
+    .post(`/devices/test/${id}`)
+    .set('Content-Type', 'application/json')
+    .send(body);
+  expect([reply.status, reply.body.errors[0].source]).toEqual([
+    422,
+    { pointer: '/parameters/__proto__' },
+  ]);
+  expect(await withoutTokens()).toEqual(before);
+});
+
 const ACTIONS: [string, (id: number) => string][] = [
   ['clear_passcode', (id) => `/devices/${id}/clear_passcode`],
   ['inventory', (id) => `/devices/inventory/${id}`],

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { AppError } from '../../errors.js';
 import { type DocumentForm, MEDIA_TYPE } from '../documents/document.js';
 import { STRING_IDS } from '../documents/string-ids.js';
 import { noteBody } from './idempotency.js';
+import { faultOfProtoMember, mayHaveProtoMember } from './proto-member.js';
 
 interface MediaType {
   name: string;
@@ -42,13 +43,24 @@ export function checkContentType(header: string | undefined): void {
 const DOCUMENT_LIMIT = '1mb';
 const MAX_DEPTH = 64;
 
-/** Reads a JSON body into `req.body`, whatever its Content-Type. AppError 400. */
-export const parseJson = express.json({
+const searchedBodies = new WeakSet<IncomingMessage>();
+
+const readJson = express.json({
   limit: DOCUMENT_LIMIT,
   strict: false,
   type: () => true,
-  verify: checkBody,
+  verify: (req, res, body) => {
+    checkBody(req, res, body);
+    if (mayHaveProtoMember(body)) searchedBodies.add(req);
+  },
 });
+
+/** Reads a JSON body into `req.body`, whatever its Content-Type. AppError 400, or 422 for a member `__proto__`. */
+export const parseJson: RequestHandler = (req, res, next) => {
+  readJson(req, res, (error) => {
+    next(error ?? (searchedBodies.has(req) ? faultOfProtoMember(req.body) : undefined));
+  });
+};
 
 /**
  * Checks a JSON body before it is parsed. AppError 400. JSON is UTF-8 (RFC 8259 §8.1); other bytes

@@ -1,4 +1,5 @@
 import request from 'supertest';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 
 let api: TestApi;
@@ -60,6 +61,22 @@ const faultOf = ({ status, body }: request.Response) => {
 };
 
 const statusOf = async (id: number) => (await api.knex('commands').where({ id }).first())?.status;
+
+describe('parameters of a command', () => {
+  it('with a member __proto__ are refused', async () => {
+    const attributes = '{"request_type": "DeviceLock", "parameters": {"__proto__": {"a": 1}}}';
+    const relationships = `{"device": {"data": {"type": "devices", "id": ${deviceId}}}}`;
+    const { status, body } = await request(api.app)
+      .post('/api/v1/commands')
+      .set('Content-Type', 'application/json')
+      .send(
+        `{"data": {"type": "commands", "attributes": ${attributes}, "relationships": ${relationships}}}`,
+      );
+    const pointer = '/data/attributes/parameters/__proto__';
+    expect([status, body.errors[0].source]).toEqual([422, { pointer }]);
+    expect(await api.knex('commands').where({ device_id: deviceId })).toEqual([]);
+  });
+});
 
 describe('queueing a command', () => {
   it('stores it for the device with a uuid of its own and shows its parameters', async () => {
@@ -445,7 +462,7 @@ describe('devices/{id}/relationships/commands', () => {
   });
 
   it('moves a profile, which is no secret of the device', async () => {
-    const Payload = Buffer.from('<plist/>').toString('base64');
+    const Payload = buildPlist({ PayloadType: 'Configuration' }).toString('base64');
     const { body } = await post({ request_type: 'InstallProfile', parameters: { Payload } });
     expect((await send('post', otherId, [body.data.id])).status).toBe(200);
   });
