@@ -1,8 +1,9 @@
 import type { CommandAdministration } from '../commands/command-administration.js';
+import { checkJsonParameters } from '../commands/payload.js';
 import type { JsonObject } from '../commands/present-command.js';
 import { involvesSecret } from '../commands/secrets/command-secrets.js';
 import type { ErrorDetail } from '../errors.js';
-import { type JsonValue, jsonToPlist } from '../protocol/apple/command-schema.js';
+import type { JsonValue } from '../protocol/apple/command-schema.js';
 import { isSecretName } from '../protocol/apple/plist-json.js';
 import type { SchemaFault } from '../protocol/apple/schema-check.js';
 import { pointerTo } from '../protocol/apple/schema-types.js';
@@ -42,7 +43,7 @@ export function readBatchCommand(
   commands: Pick<CommandAdministration, 'faults'>,
   { requestType, parameters }: { requestType: string; parameters: JsonObject },
 ): { command: BatchCommand; faults: ErrorDetail[] } {
-  const { value: template, faults: ofSchema } = jsonToPlist(requestType, parameters);
+  const { value: template, faults: ofSchema } = checkJsonParameters(requestType, parameters);
   const isOwn = involvesSecret(requestType) || requestType === CLEAR_PASSCODE;
   const ofSecrets = involvesSecret(requestType) ? commands.faults({ requestType, parameters }) : [];
   const kept = isOwn ? ofSchema.filter((fault) => !isCompletedLater(fault)) : ofSchema;

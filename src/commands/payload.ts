@@ -13,6 +13,7 @@ import {
   parsePlistDict,
 } from '../protocol/plist/plist.js';
 import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
+import { isConfigurationProfile } from '../protocol/profiles/profile-kind.js';
 import { newCommandUuid } from './command-uuid.js';
 import type { PlannedCommand } from './inventory-plan.js';
 
@@ -20,6 +21,7 @@ import type { PlannedCommand } from './inventory-plan.js';
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
 /** Sharing a shorter payload would save nothing: it needs a row and a reference. */
 const LEAST_SHARED = 1024;
+const PARAMETERS = '/data/attributes/parameters';
 
 /** The verdicts on profiles that were seen lately, by their SHA-256. */
 const plainProfiles = new LRUCache<string, boolean>({ max: 1000 });
@@ -229,13 +231,43 @@ export function checkJsonParameters(
   parameters: unknown,
 ): { value: PlistDict; faults: ErrorDetail[] } {
   const { value, faults } = jsonToPlist(requestType, parameters);
-  return { value, faults: requestType === 'ClearPasscode' ? faults.map(withTokenHint) : faults };
+  const found = [...faults, ...profileFaults(requestType, value)];
+  const hint = Object.hasOwn(HINTS, requestType) ? HINTS[requestType] : undefined;
+  return { value, faults: hint === undefined ? found : found.map((one) => withHint(one, hint)) };
 }
 
-function withTokenHint(fault: ErrorDetail): ErrorDetail {
-  if (fault.source?.pointer !== '/data/attributes/parameters/UnlockToken') return fault;
-  const hint = '/devices/{id}/clear_passcode uses the one that the device has escrowed';
-  return { ...fault, detail: `${fault.detail}; ${hint}` };
+interface Hint {
+  key: string;
+  /** Follows the fault that the key is missing. */
+  text: string;
+}
+
+const UNKNOWN_PASSWORD = 'no password of this device is known, so name the one to verify';
+
+const HINTS: Record<string, Hint> = {
+  ClearPasscode: {
+    key: 'UnlockToken',
+    text: '/devices/{id}/clear_passcode uses the one that the device has escrowed',
+  },
+  VerifyRecoveryLock: { key: 'Password', text: UNKNOWN_PASSWORD },
+  VerifyFirmwarePassword: { key: 'Password', text: UNKNOWN_PASSWORD },
+};
+
+function withHint(fault: ErrorDetail, { key, text }: Hint): ErrorDetail {
+  const isMissing = fault.detail === `${key} is required`;
+  if (!isMissing && key !== 'UnlockToken') return fault;
+  if (fault.source?.pointer !== `${PARAMETERS}/${key}`) return fault;
+  return { ...fault, detail: `${fault.detail}; ${text}` };
+}
+
+const NO_PROFILE =
+  'Payload must be a configuration profile in base64: a property list whose PayloadType is ' +
+  'Configuration, or a signed or encrypted one';
+
+function profileFaults(requestType: string, { Payload: profile }: PlistDict): ErrorDetail[] {
+  if (requestType !== 'InstallProfile' || !Buffer.isBuffer(profile)) return [];
+  if (isConfigurationProfile(profile)) return [];
+  return [{ detail: NO_PROFILE, source: { pointer: `${PARAMETERS}/Payload` } }];
 }
 
 /** What a sealed part of a command is bound to. */

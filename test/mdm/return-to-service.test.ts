@@ -4,7 +4,9 @@ import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/ap
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
 
 const SETTINGS = '/configuration/return_to_service';
-const WIFI = Buffer.from('<?xml version="1.0"?><plist>wifi-password-of-the-test</plist>');
+const WIFI = Buffer.from(
+  '<?xml version="1.0"?><plist>com.apple.wifi.managed wifi-password-of-the-test</plist>',
+);
 const MDM = Buffer.from('<plist>enrollment of the test</plist>');
 const BOOTSTRAP = Buffer.from('bootstrap token of the test');
 
@@ -198,6 +200,24 @@ describe('the settings of return to service', () => {
     const [name] = Object.keys(attributes).slice(-1);
     expect([status, body.errors.at(-1).source]).toEqual([422, { pointer: `/${name}` }]);
     expect(await app.db.knex('return_to_service_settings').first()).toBeUndefined();
+  });
+
+  it('refuse a Wi-Fi profile that shows no Wi-Fi payload', async () => {
+    const set = (profile: Buffer) =>
+      adminApi(app).patch(SETTINGS, { wifi_profile: profile.toString('base64') });
+    const { status, body } = await set(MDM);
+    expect([status, body.errors]).toMatchObject([
+      422,
+      [
+        {
+          detail:
+            'wifi_profile must have a Wi-Fi payload (com.apple.wifi.managed): devices join a network by it',
+          source: { pointer: '/wifi_profile' },
+        },
+      ],
+    ]);
+    const encrypted = '<plist><dict><key>EncryptedPayloadContent</key></dict></plist>';
+    expect((await set(Buffer.from(encrypted))).status).toBe(200);
   });
 
   it('name the command that makes base64 of a profile', async () => {

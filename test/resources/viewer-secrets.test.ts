@@ -92,10 +92,10 @@ describe('the parameters of InstallProfile', () => {
   });
 
   it('have the size alone where the profile cannot be read', async () => {
-    const id = await queue('InstallProfile', {
-      Payload: Buffer.from('<plist/').toString('base64'),
-    });
-    expect((await shownOf(id, 'admin')).parameters).toEqual({ Payload: { size: 7 } });
+    // The beginning of an encrypted profile.
+    const Payload = Buffer.from('301606092a864886f70d010703', 'hex').toString('base64');
+    const id = await queue('InstallProfile', { Payload });
+    expect((await shownOf(id, 'admin')).parameters).toEqual({ Payload: { size: 13 } });
   });
 });
 

@@ -12,14 +12,32 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** XML and binary property lists, and DER of a signed one. */
 const BEGINNINGS = ['<?xml', '<plist', 'bplist00', '\u0030\u0082', '\u0030\u0080', '\u0030\u0083'];
 
+const WIFI_PAYLOAD = 'com.apple.wifi.managed';
+/** Of an encrypted profile, of one in an envelope (the OID envelopedData), and of BER of indefinite length. */
+const HIDING = [
+  'EncryptedPayloadContent',
+  Buffer.from('06092a864886f70d010703', 'hex'),
+  Buffer.from('3080', 'hex'),
+];
+
 const NO_PROFILE =
   'must be a configuration profile in base64 (openssl base64 -A -in FILE.mobileconfig makes it)';
 
-/** Base64 of a configuration profile; what it says is the device's to judge. */
-function profile(sealed: string): Attribute {
+const NO_WIFI = `must have a Wi-Fi payload (${WIFI_PAYLOAD}): devices join a network by it`;
+
+/** Base64 of a configuration profile; what else it says is the device's to judge. */
+function profile(sealed: string, { mustHaveWifi = false } = {}): Attribute {
   const own = text({ writeOnly: true, derivedFrom: [sealed], min: 1, max: MAX_PROFILE });
-  const schema = own.schema.pipe(z.string().refine(isProfile, { error: NO_PROFILE }));
-  return { ...own, schema };
+  const base64 = z.string().refine(isProfile, { error: NO_PROFILE, abort: true });
+  const schema = mustHaveWifi ? base64.refine(mayHaveWifi, { error: NO_WIFI }) : base64;
+  return { ...own, schema: own.schema.pipe(schema) };
+}
+
+/** False where the bytes show that there is no such payload: what is encrypted, or in pieces, is hidden. */
+function mayHaveWifi(base64: string): boolean {
+  const bytes = Buffer.from(base64, 'base64');
+  const isHidden = HIDING.some((text) => bytes.includes(text));
+  return isHidden || bytes.includes(WIFI_PAYLOAD);
 }
 
 function isProfile(base64: string): boolean {
@@ -45,7 +63,7 @@ export const returnToService: SingletonDefinition<SealingServices> = {
     attributes: {
       enabled: flag,
       applies_to_erase: flag,
-      wifi_profile: profile('sealed_wifi_profile'),
+      wifi_profile: profile('sealed_wifi_profile', { mustHaveWifi: true }),
       mdm_profile: profile('sealed_mdm_profile'),
       has_wifi_profile: bool({ write: 'never', derivedFrom: ['sealed_wifi_profile'] }),
       has_mdm_profile: bool({ write: 'never', derivedFrom: ['sealed_mdm_profile'] }),

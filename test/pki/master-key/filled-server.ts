@@ -11,6 +11,7 @@ import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js'
 import { requestIdentity } from '../../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { privateKeyLabel } from '../../../src/pki/master-key/master-key.js';
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { uploadNodes } from '../../api/profile-samples.js';
 import { fixture } from '../../crypto/identities.js';
 import {
@@ -135,7 +136,10 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
     })
     .expect(202);
   const wifi = payload('com.apple.wifi.managed', { Password: say('password in a command') });
-  const Payload = Buffer.from(`<plist>${String(wifi.get('Password'))}</plist>`).toString('base64');
+  const Payload = buildPlist({
+    PayloadType: 'Configuration',
+    PayloadDescription: String(wifi.get('Password')),
+  }).toString('base64');
   await queue('InstallProfile', { Payload });
   const assigned = profilePayload(app.box, Buffer.from(say('in an assigned profile')));
   await inTransaction(app.db, (trx) => storeSharedPayloads(trx, [assigned]));
@@ -170,7 +174,8 @@ async function configure(app: TestApp, say: Say): Promise<void> {
     .post('/dep/accounts', { data: { type: 'dep_accounts', attributes: account } })
     .expect(201);
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
-  const file = (what: string) => Buffer.from(`<plist>${say(what)}</plist>`).toString('base64');
+  const file = (what: string) =>
+    Buffer.from(`<plist>com.apple.wifi.managed ${say(what)}</plist>`).toString('base64');
   await adminApi(app)
     .patch('/configuration/return_to_service', {
       wifi_profile: file('Wi-Fi of return to service'),
