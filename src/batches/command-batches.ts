@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { oneOffFacts, oneOffRefusals } from '../assignments/one-off-profiles.js';
-import { type CommandAdministration, timeFaults } from '../commands/command-administration.js';
+import type { CommandAdministration } from '../commands/command-administration.js';
+import { timeFaults } from '../commands/command-times.js';
 import { isDestructive } from '../commands/command-types.js';
 import type { JsonObject, Reader } from '../commands/present-command.js';
 import { maskForViewers } from '../commands/secrets/viewer-mask.js';

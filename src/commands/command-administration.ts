@@ -7,9 +7,9 @@ import {
   lockCommands,
   updateCommands,
 } from '../db/devices/command-repository.js';
-import { type DeviceTarget, TARGET_COLUMNS } from '../db/devices/device-repository.js';
+import { type DeviceTarget, findTarget, TARGET_COLUMNS } from '../db/devices/device-repository.js';
 import { type ErrorDetail, notFound, validationError } from '../errors.js';
-import { hasSecrets, type JsonValue } from '../protocol/apple/command-schema.js';
+import type { JsonValue } from '../protocol/apple/command-schema.js';
 import { type PlistDict, parsePlistDict } from '../protocol/plist/plist.js';
 import {
   cancelFault,
@@ -19,8 +19,10 @@ import {
   throwFaults,
   wasSent,
 } from './change-faults.js';
-import { isAdminOnly } from './command-types.js';
+import { changedTimes, orderFaults, timeFaults } from './command-times.js';
+import { adminReason } from './command-types.js';
 import {
+  eligibilityDetails,
   eligibilityFaults,
   eligibilityWarnings,
   REQUEST_TYPE_POINTER,
@@ -144,6 +146,17 @@ export class CommandAdministration {
     return [...secretFaults(requestType, parameters), ...timeFaults(command)];
   }
 
+  /** Why the device is not eligible, as faults of the document. None for an unknown device. */
+  async ineligibility(
+    trx: Transaction,
+    { deviceId, userId, requestType, isForced }: Omit<EnqueueInput, 'parameters'>,
+  ): Promise<ErrorDetail[]> {
+    const target = await findTarget(trx, deviceId);
+    if (target === undefined) return [];
+    const isForUser = userId !== undefined;
+    return eligibilityDetails(target, requestType, { isForUser, isForced });
+  }
+
   async update(
     trx: Transaction,
     { id, changes }: { id: number; changes: CommandChanges },
@@ -202,9 +215,8 @@ export class CommandAdministration {
     await updateCommands(trx, idsOf(own), cancelled(trx));
   }
 
-  requiresAdmin(requestType: string, parameters: JsonObject): boolean {
-    const { Payload: _profile, UnlockToken: _token, ...others } = parameters;
-    return isAdminOnly(requestType) || hasSecrets(others);
+  adminReason(requestType: string, parameters: JsonObject): string | undefined {
+    return adminReason(requestType, parameters);
   }
 
   presentParameters(row: StoredPlist, reader: Reader): JsonObject {
@@ -248,13 +260,16 @@ export class CommandAdministration {
   }
 }
 
-/** The parameters as plist values. AppError 422 with every fault of them, or why it is not eligible. */
+/** The parameters as plist values. AppError 422 with every fault of them, and why it is not eligible. */
 function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict {
   const { userId, requestType, isForced } = input;
   const { value, faults } = readCommand(input);
-  if (faults.length > 0) throw validationError(faults);
   const isForUser = userId !== undefined;
-  requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
+  const options = { isForUser, isForced };
+  if (faults.length > 0) {
+    throw validationError([...faults, ...eligibilityDetails(target, requestType, options)]);
+  }
+  requireEligible(target, requestType, { ...options, pointer: REQUEST_TYPE_POINTER });
   if (isForced !== true) {
     requireEligibleParameters(target, { requestType, parameters: value, isForUser });
   }
@@ -269,26 +284,4 @@ function readCommand(command: CommandContent): { value: PlistDict; faults: Error
   const isOther = ({ source }: ErrorDetail) =>
     !ofSecrets.some((fault) => fault.source?.pointer === source?.pointer);
   return { value, faults: [...ofSecrets, ...faults.filter(isOther), ...timeFaults(command)] };
-}
-
-/** Faults of a command that expires in the past, or before it may be sent. */
-export function timeFaults({ after, expiresAt }: QueueOptions): ErrorDetail[] {
-  if (!expiresAt || expiresAt.getTime() > Date.now()) return orderFaults({ after, expiresAt });
-  const source = { pointer: '/data/attributes/expires_at' };
-  return [{ detail: 'expires_at is in the past', source }];
-}
-
-type Times = Pick<QueueOptions, 'after' | 'expiresAt'>;
-
-/** The times after the change; {} if it changes neither. */
-function changedTimes({ after, expires_at }: CommandRow, changes: CommandChanges): Times {
-  if (changes.after === undefined && changes.expires_at === undefined) return {};
-  const changed = { after, expires_at, ...changes };
-  return { after: changed.after, expiresAt: changed.expires_at };
-}
-
-function orderFaults({ after, expiresAt }: Times): ErrorDetail[] {
-  if (!after || !expiresAt || after.getTime() < expiresAt.getTime()) return [];
-  const source = { pointer: '/data/attributes/after' };
-  return [{ detail: 'after is not before expires_at: the command would never be sent', source }];
 }

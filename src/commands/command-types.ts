@@ -1,6 +1,13 @@
 import type { DeviceTarget } from '../db/devices/device-repository.js';
-import { describeCommand, requestTypes } from '../protocol/apple/command-schema.js';
+import {
+  describeCommand,
+  type KeyDescription,
+  requestTypes,
+  secretNames,
+} from '../protocol/apple/command-schema.js';
 import { eligibilityFaults, eligibilityWarnings, unenrolledFault } from './eligibility.js';
+import type { JsonObject } from './present-command.js';
+import { pinFormat } from './secrets/command-secrets.js';
 
 /** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
 const ADMIN_ONLY = new Set([
@@ -43,6 +50,18 @@ export function isAdminOnly(requestType: string): boolean {
   return ADMIN_ONLY.has(requestType);
 }
 
+/** Keys for which the role operator is enough, although their values are masked. */
+const OPERATOR_KEYS = new Set(['Payload', 'UnlockToken']);
+
+/** Why queueing it with these parameters needs the role admin; undefined if it does not. */
+export function adminReason(requestType: string, parameters: JsonObject): string | undefined {
+  if (isAdminOnly(requestType)) return `${requestType} needs the role admin`;
+  const others = Object.entries(parameters).filter(([name]) => !OPERATOR_KEYS.has(name));
+  const names = secretNames(Object.fromEntries(others));
+  if (names.length === 0) return undefined;
+  return `${requestType} with the secret ${names.join(', ')} needs the role admin`;
+}
+
 /** Whether something of the device is gone after it, or its user cannot go on. */
 export function isDestructive(requestType: string): boolean {
   return DESTRUCTIVE.has(requestType);
@@ -61,9 +80,28 @@ export function commandTypes(device?: DeviceTarget): CommandType[] {
   });
 }
 
-/** The keys of a command's parameters, or of its answer, as Apple's schema has them. */
+/**
+ * The keys of a command's parameters, or of its answer, as Apple's schema has them. Those of parameters
+ * also say which role they need, where it is another one than that of the command, and Muster's rule for PINs.
+ */
 export function keysOf(requestType: string, part: 'keys' | 'response'): object[] {
-  return describeCommand(requestType)?.[part] ?? [];
+  const { [part]: keys = [] } = describeCommand(requestType) ?? {};
+  if (part === 'response') return keys;
+  return keys.map((key) =>
+    OPERATOR_KEYS.has(key.name) ? key : withRules(key, { requestType, depth: 0 }),
+  );
+}
+
+function withRules(key: KeyDescription, place: { requestType: string; depth: number }): object {
+  const { requestType, depth } = place;
+  const below = { requestType, depth: depth + 1 };
+  return {
+    ...key,
+    format: depth === 0 && key.name === 'PIN' ? pinFormat(requestType) : key.format,
+    role: key.is_secret && !isAdminOnly(requestType) ? 'admin' : undefined,
+    keys: key.keys?.map((one) => withRules(one, below)),
+    items: key.items?.map((one) => withRules(one, below)),
+  };
 }
 
 function describe(requestType: string, id: number): CommandType {

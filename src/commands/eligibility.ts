@@ -6,7 +6,13 @@ import {
   findUserTarget,
   type InventoryTarget,
 } from '../db/devices/device-repository.js';
-import { AppError, type ErrorCode, notFound, validationError } from '../errors.js';
+import {
+  AppError,
+  type ErrorCode,
+  type ErrorDetail,
+  notFound,
+  validationError,
+} from '../errors.js';
 import { ALL_ACCESS_RIGHTS } from '../protocol/apple/access-rights.js';
 import {
   type CommandTarget,
@@ -40,7 +46,7 @@ const FOR_UPDATES =
 export interface EligibilityOptions {
   /** Commands for a user have another channel; `requireEligibleUser` checks that. */
   isForUser?: boolean | undefined;
-  /** Allows what Apple's schema excludes, but nothing on a person's own device. */
+  /** Allows what Apple's schema excludes; has no effect on a person's own device. */
   isForced?: boolean | undefined;
   /** Where the request names the command. */
   pointer?: string | undefined;
@@ -55,7 +61,7 @@ export function eligibilityFaults(
   const own = enrollmentFault(target, requestType);
   const faults: CommandFault[] =
     own === undefined ? [] : [{ code: 'forbidden_by_enrollment', detail: own }];
-  if (isForced) return faults;
+  if (isForced && !isUserEnrollment(target)) return faults;
   const found = targetFaults(requestType, {
     ...commandTarget(target),
     channel: isForUser ? undefined : 'device',
@@ -119,6 +125,16 @@ export function requireEligible(
 ): void {
   const faults = eligibilityFaults(target, requestType, options);
   throwFaults(faults, { status: 422, pointer: options.pointer });
+}
+
+/** The same faults, to be listed with those of a document that names the command. */
+export function eligibilityDetails(
+  target: DeviceTarget,
+  requestType: string,
+  options: EligibilityOptions = {},
+): ErrorDetail[] {
+  const faults = eligibilityFaults(target, requestType, options);
+  return faults.map((fault) => ({ ...fault, ...REQUEST_TYPE }));
 }
 
 /** The sentence about a command, or a key of it, that the device can't take. */

@@ -58,6 +58,65 @@ describe('a command that the device cannot take', () => {
     expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
   });
 
+  it.each([
+    ['DisableLostMode', { Nonsense: 1 }, 'Nonsense'],
+    ['SetRecoveryLock', { NewPassword: 'x'.repeat(256) }, 'NewPassword'],
+  ])(
+    'is refused with the faults of its parameters and every reason: %s',
+    async (type, parameters, name) => {
+      const id = await addDevice({ platform: 'tvOS', os_version: '17.0' });
+      const document = commandDocument(id, type, { parameters });
+      const { status, body } = await adminApi(app).post('/commands', document);
+      const found = body.errors.map((error: { code: string; source: object }) => [
+        error.code,
+        error.source,
+      ]);
+      expect([status, found]).toEqual([
+        422,
+        [
+          ['validation_failed', { pointer: `/data/attributes/parameters/${name}` }],
+          ['unsupported_on_platform', source],
+        ],
+      ]);
+    },
+  );
+
+  it('is not forced on a device of its user, not even where its platform has no such command', async () => {
+    const columns = { platform: 'iOS', os_version: '17.0', enrollment_type: 'user' };
+    const id = await addDevice({ ...columns, enrollment_method: 'account_user' });
+    const { status, errors } = await queue(id, 'SetRecoveryLock', { query: '?force=true' });
+    expect([status, errors]).toEqual([
+      422,
+      [
+        {
+          code: 'unsupported_on_platform',
+          detail: `SetRecoveryLock does not exist on iOS, which device ${id} runs`,
+          source,
+        },
+      ],
+    ]);
+  });
+
+  it('names the fact that decides whether the enrollment was automated', async () => {
+    const columns = { platform: 'iOS', os_version: '18.0', is_supervised: true };
+    const id = await addDevice({ ...columns, enrollment_method: 'profile' });
+    const { body } = await adminApi(app).get(`/command_types/DeviceConfigured?device=${id}`);
+    expect(body.data.attributes.warnings).toEqual([
+      `device ${id} has not reported enrolled_via_dep, which decides whether it takes ` +
+        'DeviceConfigured; it is checked again before the command is sent',
+    ]);
+  });
+
+  it.each<[string, object, string]>([
+    ['EraseDevice', {}, 'EraseDevice needs the role admin'],
+    ['DeviceLock', { PIN: '123456' }, 'DeviceLock with the secret PIN needs the role admin'],
+  ])('is refused to operators with the reason: %s %j', async (type, parameters, detail) => {
+    const id = await addDevice({ platform: 'macOS', os_version: '15.0' });
+    const document = commandDocument(id, type, { parameters });
+    const { status, body } = await adminApi(app, operator).post('/commands', document);
+    expect([status, body.errors[0].detail]).toEqual([403, detail]);
+  });
+
   it('is queued while a required fact is unknown, and the answer says so', async () => {
     const id = await addDevice({ platform: 'iOS', os_version: '17.0' });
     const post = (query: string) =>

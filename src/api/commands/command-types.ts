@@ -4,15 +4,23 @@ import type { Database } from '../../db/connection/database.js';
 import { findTarget } from '../../db/devices/device-repository.js';
 import { AppError } from '../../errors.js';
 import { contextOf } from '../../http/requests/request-context.js';
+import { CSV_MEDIA_TYPE } from '../../jsonapi/documents/csv.js';
+import { MEDIA_TYPE } from '../../jsonapi/documents/document.js';
 import { sendAnswer } from '../../jsonapi/documents/send.js';
+import { prefersCsv, sendExport } from '../../jsonapi/documents/send-export.js';
 import {
   type Catalogue,
   type CatalogueRequest,
+  catalogueCsv,
   catalogueItem,
   catalogueList,
 } from '../../jsonapi/operations/catalogue.js';
 import { queryOf } from '../../jsonapi/router.js';
-import { commandTypes, commandTypesOfDevice } from '../../resources/commands/command-types.js';
+import {
+  commandTypes,
+  commandTypesOfDevice,
+  FOR_DEVICE,
+} from '../../resources/commands/command-types.js';
 import {
   type ApiAnswer,
   type ApiParameter,
@@ -59,8 +67,10 @@ export function commandTypeRoutes(deps: CommandTypeDeps): ApiRoute[] {
       DEVICE,
       parameterRef('if_none_match'),
     ],
-    answers: [shown('The commands.', listSchema(TAG)), NOT_MODIFIED],
-    handlers: [handler(deps, (catalogue, request) => catalogueList(catalogue, request))],
+    answers: [shownAlsoAsCsv(shown('The commands.', listSchema(TAG))), NOT_MODIFIED],
+    handlers: [
+      handler(deps, (catalogue, request) => catalogueList(catalogue, request), catalogueCsv),
+    ],
   };
   const item = {
     ...shared,
@@ -84,23 +94,49 @@ function shown(description: string, schema: Record<string, unknown>): ApiAnswer 
   return { status: 200, description, content: [jsonApiContent(schema)] };
 }
 
+function shownAlsoAsCsv({ content = [], ...answer }: ApiAnswer): ApiAnswer {
+  return {
+    ...answer,
+    content: [...content, { mediaType: CSV_MEDIA_TYPE, schema: { type: 'string' } }],
+  };
+}
+
 type Answerer = (
   catalogue: Catalogue,
   request: CatalogueRequest,
   name: string,
 ) => ReturnType<typeof catalogueList>;
 
-function handler({ db, api }: CommandTypeDeps, answer: Answerer): RequestHandler {
+function handler(
+  { db, api }: CommandTypeDeps,
+  answer: Answerer,
+  exporter?: typeof catalogueCsv,
+): RequestHandler {
   return async (req: Request, res: Response) => {
-    const catalogue = await readCatalogue(db, integerParameter(req, DEVICE.name));
+    const device = integerParameter(req, DEVICE.name);
+    requireDevice(req.url, device);
+    const catalogue = await readCatalogue(db, device);
     const request = {
       actor: contextOf(res).actor,
       query: queryOf(req.url),
       basePath: api.basePath,
       ownParameters: [DEVICE.name],
     };
-    sendAnswer(req, res, answer(catalogue, request, String(req.params.request_type)));
+    if (exporter !== undefined && prefersCsv(req, MEDIA_TYPE)) {
+      await sendExport(req, res, exporter(catalogue, request));
+    } else sendAnswer(req, res, answer(catalogue, request, String(req.params.request_type)));
   };
+}
+
+/** AppError 400 where an attribute is named that only the catalogue for one device has. */
+function requireDevice(url: string, device: number | undefined): void {
+  if (device !== undefined) return;
+  for (const name of Object.keys(FOR_DEVICE)) {
+    const parameter = `filter[${name}]`;
+    if (!queryOf(url).has(parameter)) continue;
+    const message = `"${name}" is known for one device only: add the parameter device=ID`;
+    throw new AppError('invalid_parameter', 400, message, { source: { parameter } });
+  }
 }
 
 async function readCatalogue({ knex }: Database, device: number | undefined): Promise<Catalogue> {

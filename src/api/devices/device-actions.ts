@@ -14,7 +14,7 @@ export interface DeviceActionDeps {
   api: ApiContext;
   actions: DeviceActions;
   renewals: Pick<IdentityRenewals, 'renew'>;
-  services: { commands: Pick<CommandAdministration, 'requiresAdmin'> };
+  services: { commands: Pick<CommandAdministration, 'adminReason'> };
 }
 
 /** Actions that queue commands for one device. Those by GET change state, too; HEAD never does. */

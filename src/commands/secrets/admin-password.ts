@@ -8,8 +8,9 @@ const derive = promisify(pbkdf2);
 
 /** As macOS stores the password of a local account: about 0.1 s in a thread of the pool. */
 const HASH = { iterations: 60_000, entropyBytes: 128, saltBytes: 32, digest: 'sha512' };
-const MAX_CHARACTERS = 255;
-const PARAMETERS = '/data/attributes/parameters';
+/** Characters of a password that a command sets. */
+export const MAX_PASSWORD = 255;
+export const PARAMETERS = '/data/attributes/parameters';
 
 export interface PasswordChange {
   parameters: JsonObject;
@@ -54,8 +55,8 @@ async function complete(
     throw validationError([{ detail, source }]);
   }
   const password = chosen ?? newPassword();
-  if (typeof password !== 'string' || password === '' || password.length > MAX_CHARACTERS) {
-    const detail = `password must be a text of 1 to ${MAX_CHARACTERS} characters; leave it out and Muster makes one`;
+  if (typeof password !== 'string' || password === '' || password.length > MAX_PASSWORD) {
+    const detail = `password must be a text of 1 to ${MAX_PASSWORD} characters; leave it out and Muster makes one`;
     throw validationError([{ detail, source }]);
   }
   const passwordHash = (await hashForMac(password)).toString('base64');

@@ -6,7 +6,7 @@ import type { CommandSecretKind } from '../../db/devices/device-secrets.js';
 import { findConfirmedSecret, type SecretOfCommand } from '../../db/devices/secrets-in-effect.js';
 import type { ErrorDetail } from '../../errors.js';
 import type { JsonObject } from '../present-command.js';
-import { completeAdminPassword } from './admin-password.js';
+import { completeAdminPassword, MAX_PASSWORD, PARAMETERS } from './admin-password.js';
 import { completeRotation, type RotationDeps } from './recovery-keys.js';
 import { refuseWhileChanging } from './waiting-change.js';
 
@@ -31,7 +31,8 @@ const RULES: Record<string, SecretRule> = {
   VerifyFirmwarePassword: { kind: 'firmware_password', needs: 'Password' },
 };
 
-const PIN = /^\d{6}$/;
+const PIN_FORMAT = '\\d{6}';
+const PIN = new RegExp(`^${PIN_FORMAT}$`);
 
 /** Without 0, O, 1, I and L: a person types it from a screen, before any keyboard layout is loaded. */
 const LETTERS = '23456789abcdefghjkmnpqrstuvwxyz';
@@ -156,12 +157,29 @@ function newPassword(): string {
   return Array.from({ length: GROUPS }, group).join('-');
 }
 
+/** The regular expression of the command's PIN; undefined if it sets none. */
+export function pinFormat(requestType: string): string | undefined {
+  const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
+  return rule?.sets === 'PIN' ? PIN_FORMAT : undefined;
+}
+
 /** Faults of given secrets that Apple's schema does not find. */
-export function secretFaults(requestType: string, { PIN: pin }: JsonObject): ErrorDetail[] {
-  const isSet = Object.hasOwn(RULES, requestType) && RULES[requestType]?.sets === 'PIN';
-  if (!isSet || pin === undefined || (typeof pin === 'string' && PIN.test(pin))) return [];
-  const source = { pointer: '/data/attributes/parameters/PIN' };
+export function secretFaults(requestType: string, parameters: JsonObject): ErrorDetail[] {
+  if (!Object.hasOwn(RULES, requestType)) return [];
+  const { PIN: pin } = parameters;
+  if (pinFormat(requestType) === undefined) return passwordFaults(parameters);
+  if (pin === undefined || (typeof pin === 'string' && PIN.test(pin))) return [];
+  const source = { pointer: `${PARAMETERS}/PIN` };
   return [{ detail: 'PIN must be six digits; leave it out and Muster makes one', source }];
+}
+
+function passwordFaults(parameters: JsonObject): ErrorDetail[] {
+  return ['NewPassword', 'CurrentPassword', 'Password'].flatMap((name) => {
+    const password = parameters[name];
+    if (typeof password !== 'string' || password.length <= MAX_PASSWORD) return [];
+    const detail = `${name} must have at most ${MAX_PASSWORD} characters`;
+    return [{ detail, source: { pointer: `${PARAMETERS}/${name}` } }];
+  });
 }
 
 /** An empty password clears the lock: an empty row says that there is none. */

@@ -107,6 +107,8 @@ export interface ResourceOperations<S> {
    * that already has a fault is undefined.
    */
   faults?(attributes: WriteInput['attributes'], services: S): ErrorDetail[];
+  /** What else `create` would refuse, as the database says; asked only where the document has faults. */
+  furtherFaults?(operation: CreateOperation<S>): Promise<ErrorDetail[]>;
   create?(operation: CreateOperation<S>): Promise<WriteResult>;
   /**
    * What `create` would store, if one statement can: its document has no `meta`, and its input no

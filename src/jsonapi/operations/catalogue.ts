@@ -1,6 +1,8 @@
+import { Readable } from 'node:stream';
 import { AppError, knownNames } from '../../errors.js';
 import type { Actor } from '../context.js';
 import type { ResourceDefinition } from '../definition/definition.js';
+import { csvColumns, csvLine } from '../documents/csv.js';
 import { JSONAPI, type ResourceObject, serialize } from '../documents/document.js';
 import { pageLinks, withQuery } from '../documents/links.js';
 import { type Projection, project } from '../documents/projection.js';
@@ -8,6 +10,7 @@ import type { Answer } from '../handler.js';
 import { listArray } from '../query/array-list.js';
 import { parseCollectionQuery, parseDocumentQuery } from '../query/query.js';
 import type { Row } from '../store.js';
+import { type Export, linesOf, refuseParameters } from './export.js';
 
 /** Characters of a name that an error message repeats. */
 const MAX_NAME_LENGTH = 80;
@@ -46,6 +49,24 @@ export function catalogueList(catalogue: Catalogue, request: CatalogueRequest): 
     meta: { count: result.rows.length, total: result.total },
     jsonapi: JSONAPI,
   });
+}
+
+/** All of them as CSV: sort, filters and fields as of the document. */
+export function catalogueCsv(catalogue: Catalogue, request: CatalogueRequest): Export {
+  const { definition, rows: all, services } = catalogue;
+  refuseParameters(request, definition);
+  const reader = readerOf(catalogue, request);
+  const query = parseCollectionQuery(withoutOwn(request), definition, reader);
+  const fields = query.fields.get(definition.type);
+  const projection = project(definition, { fields, detail: false, reader });
+  const columns = csvColumns(projection, { services, fields }).map((column) =>
+    column.name === 'id'
+      ? { ...column, cellOf: (row: Row) => String(row[definition.namedBy]) }
+      : column,
+  );
+  const { rows } = listArray(all, { ...query, page: { number: 1, size: all.length } });
+  const head = csvLine(columns.map(({ name }) => name));
+  return { name: definition.type, parts: Readable.from([head, linesOf(columns, rows)]) };
 }
 
 /** The document of one resource by its name. AppError 404. */

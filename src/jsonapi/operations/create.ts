@@ -31,7 +31,11 @@ export function createHandler(
 async function createIn(api: ApiContext, trx: Transaction, creation: Creation): Promise<Answer> {
   const { definition, scopeOf, request, query } = creation;
   if (scopeOf) await requireParent(api, trx, { scopeOf, id: request.id });
-  const input = await requireValid(api, trx, { ...request, ...creation });
+  const furtherFaults = async (given: WriteInput) =>
+    (await definition.operations?.furtherFaults?.(
+      operationOf(api, trx, { ...creation, input: given }),
+    )) ?? [];
+  const input = await requireValid(api, trx, { ...request, ...creation, furtherFaults });
   const { id, meta } = await create(api, trx, { ...creation, input });
   const content = await itemContent(api, definition, { id, query, trx, meta });
   return createdAnswer(api, definition, { id, ...content });
@@ -49,12 +53,20 @@ async function requireParent(
 
 type Creating = Creation & { input: WriteInput };
 
+function operationOf(
+  { store, services }: ApiContext,
+  trx: Transaction,
+  { definition, request, query, input }: Creating,
+) {
+  const { context } = request;
+  return { ...input, flags: query.flags, shape: definition, trx, store, services, context };
+}
+
 async function create(api: ApiContext, trx: Transaction, creating: Creating): Promise<WriteResult> {
-  const { definition, request, query, input, scopeOf } = creating;
+  const { definition, request, input, scopeOf } = creating;
   const { store, services } = api;
   const { context } = request;
-  const { flags } = query;
-  const operation = { ...input, flags, shape: definition, trx, store, services, context };
+  const operation = operationOf(api, trx, creating);
   const result = (await definition.operations?.create?.(operation)) ?? {
     id: await store.insert(trx, { shape: definition, values: columnsOf(definition, input) }),
   };

@@ -48,7 +48,11 @@ export function csvExporter(definition: ResourceDefinition, place: CollectionPla
 
 const NOT_FOR_CSV = /^(page\[.*\]|include)$/;
 
-function refuseParameters({ query }: ApiRequest, { type }: ResourceDefinition): void {
+/** AppError 400 for what a document has and CSV has not. */
+export function refuseParameters(
+  { query }: Pick<ApiRequest, 'query'>,
+  { type }: ResourceDefinition,
+): void {
   const wrong = [...query.keys()].find((name) => NOT_FOR_CSV.test(name));
   if (wrong === undefined) return;
   const message = `${wrong} does not go with text/csv, which has all rows; choose columns by fields[${type}]`;
@@ -128,6 +132,6 @@ async function* partsOf(
   }
 }
 
-function linesOf(columns: CsvColumn[], rows: Row[]): string {
+export function linesOf(columns: CsvColumn[], rows: Row[]): string {
   return rows.map((row) => csvLine(columns.map(({ cellOf }) => cellOf(row)))).join('');
 }

@@ -59,6 +59,8 @@ interface ParsedBody {
   /** The parsed document. */
   body: unknown;
   context: RequestContext;
+  /** Asked for more where the input has faults. */
+  furtherFaults?: ((input: WriteInput) => Promise<ErrorDetail[]>) | undefined;
 }
 
 /**
@@ -69,7 +71,7 @@ interface ParsedBody {
 export async function requireValid(
   api: ApiContext,
   trx: Transaction,
-  { definition, parsed, body, context }: ParsedBody,
+  { definition, parsed, body, context, furtherFaults }: ParsedBody,
 ): Promise<WriteInput> {
   const { input, faults } = parsed;
   for (const name of Object.keys(input.toMany)) requireRole(api, context, { definition, name });
@@ -80,7 +82,8 @@ export async function requireValid(
   }
   const missing = await missingRelated(api, trx, wanted);
   const unknown = missing.map((fault): ErrorDetail => ({ ...fault, code: 'not_found' }));
-  throw validationError([...faults, ...unknown].slice(0, MAX_FAULTS));
+  const further = (await furtherFaults?.(input)) ?? [];
+  throw validationError([...faults, ...unknown, ...further].slice(0, MAX_FAULTS));
 }
 
 function requireRole(

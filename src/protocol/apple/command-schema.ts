@@ -4,7 +4,11 @@ import { commandItem, requestTypes } from './command-target.js';
 import { checkKeys, fault } from './schema-check.js';
 import { convertDict } from './schema-convert.js';
 
-export { type CommandDescription, describeCommand } from './command-description.js';
+export {
+  type CommandDescription,
+  describeCommand,
+  type KeyDescription,
+} from './command-description.js';
 export {
   allowsKey,
   type CommandTarget,
@@ -16,7 +20,7 @@ export {
   targetFaults,
   undecidedBy,
 } from './command-target.js';
-export { hasSecrets, type JsonValue, maskSecrets, plistToJson } from './plist-json.js';
+export { hasSecrets, type JsonValue, maskSecrets, plistToJson, secretNames } from './plist-json.js';
 export type { Platform } from './schema-types.js';
 
 const ATTRIBUTES = '/data/attributes';

@@ -61,7 +61,7 @@ export function undecidedBy(requestType: string, target: CommandTarget): string[
   const facts: [attribute: string, decides: boolean, value: unknown][] = [
     ['os_version', true, target.osVersion],
     ['is_supervised', os.supervised === true, target.supervised],
-    ['enrollment_method', os.requiresdep === true, target.automated],
+    ['enrolled_via_dep', os.requiresdep === true, target.automated],
     ['is_multi_user', os.sharedipad?.mode === 'required', target.sharedIpad],
     ['is_apple_silicon', isOfSomeMacs, target.appleSilicon],
     ['access_rights', bitOfRight(os.accessrights) !== undefined, target.accessRights],

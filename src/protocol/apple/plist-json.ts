@@ -67,6 +67,17 @@ export function hasSecrets(value: PlistValue | JsonValue): boolean {
   return members.some(([name, member]) => isSecret(name, member) || hasSecrets(member));
 }
 
+/** The names, at any depth, of the keys that hold secrets. */
+export function secretNames(value: PlistValue | JsonValue): string[] {
+  if (Array.isArray(value)) return [...new Set(value.flatMap((element) => secretNames(element)))];
+  if (!isPlistDict(value)) return [];
+  const members = Object.entries(value) as [string, PlistValue][];
+  const names = members.flatMap(([name, member]) =>
+    isSecret(name, member) ? [name] : secretNames(member),
+  );
+  return [...new Set(names)];
+}
+
 /** Whether values under a key of this name are secret, unless they are booleans. */
 export function isSecretName(name: string): boolean {
   return SECRET_KEYS.has(name);

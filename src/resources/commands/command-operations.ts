@@ -37,18 +37,13 @@ type CommandCreate = Pick<
 
 /** AppError 403 when an operator asks for what only an admin may, or a session that has not signed in recently. */
 export function requireRights(
-  { commands }: { commands: Pick<CommandServices['commands'], 'requiresAdmin'> },
+  { commands }: { commands: Pick<CommandServices['commands'], 'adminReason'> },
   { actor }: RequestContext,
   { requestType, parameters }: RequestedCommand,
 ): void {
-  if (!commands.requiresAdmin(requestType, parameters)) return;
-  if (actor.role !== 'admin') {
-    throw new AppError(
-      'forbidden',
-      403,
-      `${requestType} with these parameters needs the role admin`,
-    );
-  }
+  const reason = commands.adminReason(requestType, parameters);
+  if (reason === undefined) return;
+  if (actor.role !== 'admin') throw new AppError('forbidden', 403, reason);
   requireRecentSignIn(actor);
 }
 
@@ -81,6 +76,25 @@ export function commandFaults(
     ...timesIn(attributes),
     requestType,
     parameters: (parameters ?? {}) as JsonObject,
+  });
+}
+
+/** Why the device is not eligible, for a document that has other faults. */
+export async function furtherFaults({
+  trx,
+  attributes,
+  toOne,
+  flags,
+  context,
+  services: { commands },
+}: CreateOperation<CommandServices>): Promise<ErrorDetail[]> {
+  const { request_type: requestType } = attributes;
+  if (typeof requestType !== 'string' || typeof toOne.device !== 'number') return [];
+  return commands.ineligibility(trx, {
+    requestType,
+    deviceId: toOne.device,
+    userId: typeof toOne.user === 'number' ? toOne.user : undefined,
+    isForced: flags.has('force') && context.actor.role === 'admin',
   });
 }
 

@@ -26,7 +26,8 @@ const OF_COMMAND = {
   response_keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
 };
 
-const FOR_DEVICE = { eligible: bool(known), reasons: json(known), warnings: json(known) };
+/** What is known for one device only. */
+export const FOR_DEVICE = { eligible: bool(known), reasons: json(known), warnings: json(known) };
 
 /** Apple's commands, from its schema: there is no table of them. */
 export const commandTypes = define(OF_COMMAND);

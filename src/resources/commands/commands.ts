@@ -14,6 +14,7 @@ import {
   type CommandServices,
   commandFaults,
   createCommand,
+  furtherFaults,
   planCommand,
   prepareCommands,
   presentCommand,
@@ -85,6 +86,7 @@ export const commands = defineResource<CommandServices>({
   },
   operations: {
     faults: commandFaults,
+    furtherFaults,
     create: createCommand,
     plan: planCommand,
     update: updateCommand,

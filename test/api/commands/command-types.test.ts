@@ -84,7 +84,9 @@ describe('the catalogue of commands', () => {
       name: 'PIN',
       type: 'string',
       presence: 'optional',
+      format: '\\d{6}',
       is_secret: true,
+      role: 'admin',
       platforms: [{ ...requirements[1], introduced: '10.8' }],
     });
     expect(response_keys).toEqual([
@@ -135,10 +137,45 @@ describe('the catalogue of commands', () => {
       ['SetRecoveryLock', 'SetFirmwarePassword'],
     ]);
     expect(idsIn(await read('?filter[id]=EraseDevice'))).toEqual(['EraseDevice']);
+    expect(idsIn(await read('?filter[platforms]=macOS&page[size]=100'))).not.toContain(
+      'DeviceLock',
+    );
     const filter = JSON.stringify({ name: 'platforms', op: 'contains', val: 'watchOS' });
     expect(idsIn(await read(url({ filter, 'page[size]': '3' })))).toEqual([
       ...['CertificateList', 'ClearPasscode', 'DeclarativeManagement'],
     ]);
+  });
+
+  it('names the role of each key that needs another one than the command', async () => {
+    const { data } = await read('/VerifyFirmwarePassword');
+    expect([data.attributes.role, data.attributes.keys[0]]).toMatchObject([
+      'operator',
+      { name: 'Password', is_secret: true, role: 'admin' },
+    ]);
+    const { data: profile } = await read('/InstallProfile');
+    expect(profile.attributes.keys[0].name).toBe('Payload');
+    expect(profile.attributes.keys[0]).not.toHaveProperty('role');
+    const { data: erase } = await read('/EraseDevice');
+    expect(erase.attributes.keys.map(({ role }: { role?: string }) => role)).not.toContain('admin');
+  });
+
+  it('is shown as CSV, with its filter, order and fields', async () => {
+    const query = '?filter[role]=admin&sort=-id&fields[command_types]=title,role';
+    const answer = await adminApi(app, viewer)
+      .get(`/command_types${query}`)
+      .set('Accept', 'text/csv');
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    const lines = answer.text.split('\r\n');
+    expect(lines.slice(0, 3)).toEqual([
+      'id,title,role',
+      'SetRecoveryLock,Set Recovery Lock,admin',
+      'SetFirmwarePassword,Set Firmware Password,admin',
+    ]);
+    expect(lines).toHaveLength(11);
+    const paged = await adminApi(app, viewer)
+      .get('/command_types?page[size]=3')
+      .set('Accept', 'text/csv');
+    expect([paged.status, paged.body.errors[0].source]).toEqual([400, { parameter: 'page[size]' }]);
   });
 
   it('has the entity tag of its document', async () => {
@@ -172,9 +209,14 @@ describe('the catalogue of commands', () => {
       '/DeviceLok',
       /^command_types "DeviceLok" does not exist; the nearest of \d+ known ones: DeviceLock, /,
     ],
+    [
+      '?filter[eligible]=true',
+      /^"eligible" is known for one device only: add the parameter device=ID$/,
+    ],
     ['?device=999999999', /^devices 999999999 does not exist; GET \/api\/v1\/devices lists all$/],
   ])('names the next step of %s', async (path, detail) => {
-    expect((await read(path, 404)).errors[0].detail).toMatch(detail);
+    const status = path.startsWith('?filter') ? 400 : 404;
+    expect((await read(path, status)).errors[0].detail).toMatch(detail);
   });
 
   it.each(['one', '0', '1e3', '12345678901'])('refuses device=%s', async (device) => {

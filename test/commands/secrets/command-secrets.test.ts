@@ -329,3 +329,45 @@ describe('the values of secrets', () => {
     for (const value of ['918273', 'correct-horse']) expect(everything).not.toContain(value);
   });
 });
+
+describe('a password to verify', () => {
+  it.each(['VerifyRecoveryLock', 'VerifyFirmwarePassword'])(
+    'has to be named for %s while none of the device is known',
+    async (type) => {
+      await reports({ is_apple_silicon: type === 'VerifyRecoveryLock' });
+      const { status, errors } = await queue(type);
+      expect([status, errors]).toMatchObject([
+        422,
+        [
+          {
+            detail:
+              'Password is required; no password of this device is known, so name the one to verify',
+            source: { pointer: '/data/attributes/parameters/Password' },
+          },
+        ],
+      ]);
+    },
+  );
+});
+
+describe('a password that is set', () => {
+  it.each([
+    ['SetRecoveryLock', true, 'NewPassword'],
+    ['SetRecoveryLock', true, 'CurrentPassword'],
+    ['SetFirmwarePassword', false, 'NewPassword'],
+  ])('has at most 255 characters: %s', async (type, isAppleSilicon, name) => {
+    await reports({ is_apple_silicon: isAppleSilicon });
+    const { status, errors } = await queue(type, { [name]: 'x'.repeat(256) });
+    expect([status, errors]).toMatchObject([
+      422,
+      [
+        {
+          detail: `${name} must have at most 255 characters`,
+          source: { pointer: `/data/attributes/parameters/${name}` },
+        },
+      ],
+    ]);
+    const longest = { NewPassword: 'x'.repeat(255), CurrentPassword: 'old' };
+    expect((await queue(type, longest)).status).toBe(201);
+  });
+});
