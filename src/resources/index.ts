@@ -41,6 +41,7 @@ import {
 } from './inventory/further-inventory.js';
 import { installedApplications } from './inventory/installed-applications.js';
 import { installedCertificates } from './inventory/installed-certificates.js';
+import { installedPayloads } from './inventory/installed-payloads.js';
 import { installedProfiles } from './inventory/installed-profiles.js';
 import { profilePayloads } from './profiles/profile-payloads.js';
 import { type ProfileSecretServices, profileSecrets } from './profiles/profile-secrets.js';
@@ -107,6 +108,7 @@ export const DEFINITIONS: ResourceDefinition<ResourceServices>[] = [
   deviceChanges,
   installedApplications,
   installedCertificates,
+  installedPayloads,
   installedProfiles,
   jobs,
   profilePayloads,

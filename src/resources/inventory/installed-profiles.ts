@@ -18,5 +18,13 @@ export const installedProfiles = defineResource({
     source: text(),
     signer_certificates: json(),
   },
-  relationships: { device },
+  relationships: {
+    device,
+    payloads: {
+      kind: 'toMany',
+      type: 'installed_payloads',
+      via: { foreignKey: 'installed_profile_id' },
+      write: 'never',
+    },
+  },
 });

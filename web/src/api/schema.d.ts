@@ -386,7 +386,7 @@ export interface components {
     schemas: {
         any_resource: {
             /** @enum {string} */
-            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "saved_views" | "sessions" | "tokens" | "tags";
+            type?: "applications" | "assignments" | "audit_events" | "available_os_updates" | "backups" | "managed_applications" | "installed_provisioning_profiles" | "local_users" | "device_locations" | "device_restrictions" | "certificate_signing_requests" | "certificates" | "command_batches" | "commands" | "custom_attributes" | "dep_accounts" | "dep_devices" | "dep_profiles" | "dep_tokens" | "device_groups" | "device_items" | "device_secrets" | "device_users" | "device_setups" | "devices" | "enrollment_links" | "enrollment_requests" | "enrollment_users" | "former_enrollments" | "device_changes" | "installed_applications" | "installed_certificates" | "installed_payloads" | "installed_profiles" | "jobs" | "profile_payloads" | "profile_secrets" | "profile_versions" | "profiles" | "rollouts" | "rsa_private_keys" | "saved_views" | "sessions" | "tokens" | "tags";
         } & components["schemas"]["resource"];
         applications_identifier: {
             /** @constant */
@@ -1963,6 +1963,14 @@ export interface components {
                 device?: components["schemas"]["devices_one"];
             };
         } & components["schemas"]["resource"];
+        installed_payloads_identifier: {
+            /** @constant */
+            type: "installed_payloads";
+            id: components["schemas"]["id"];
+        };
+        installed_payloads_many: {
+            data?: components["schemas"]["installed_payloads_identifier"][];
+        } & components["schemas"]["relationship"];
         installed_profiles_attributes: {
             has_removal_password?: boolean | null;
             is_encrypted?: boolean | null;
@@ -1994,6 +2002,7 @@ export interface components {
             attributes?: components["schemas"]["installed_profiles_attributes"];
             relationships?: {
                 device?: components["schemas"]["devices_one"];
+                payloads?: components["schemas"]["installed_payloads_many"];
             };
         } & components["schemas"]["resource"];
         installed_provisioning_profiles_identifier: {
@@ -2906,6 +2915,7 @@ export interface components {
             device_changes?: string;
             installed_applications?: string;
             installed_certificates?: string;
+            installed_payloads?: string;
             installed_profiles?: string;
             jobs?: string;
             profile_payloads?: string;
@@ -2927,6 +2937,7 @@ export interface components {
         if_none_match: string;
         installed_applications_sort: string[];
         installed_certificates_sort: string[];
+        installed_profiles_include: string[];
         installed_profiles_sort: string[];
         jobs_sort: string[];
         local_users_sort: string[];
@@ -4211,7 +4222,7 @@ export interface operations {
                 page?: components["parameters"]["page"];
                 sort?: components["parameters"]["installed_profiles_sort"];
                 "filter[]"?: components["parameters"]["filter"];
-                include?: components["parameters"]["device_include"];
+                include?: components["parameters"]["installed_profiles_include"];
                 fields?: components["parameters"]["fields"];
             };
             header?: {

@@ -48,6 +48,15 @@ export const INVENTORY_TEXTS = {
     source: 'Who installed it.',
     signer_certificates: 'Base64 of the DER of its signers.',
   },
+  installed_payloads: {
+    payload_type: '`PayloadType`.',
+    payload_description: '`PayloadDescription`.',
+    payload_display_name: '`PayloadDisplayName`.',
+    payload_identifier: '`PayloadIdentifier`.',
+    payload_organization: '`PayloadOrganization`.',
+    payload_uuid: '`PayloadUUID`.',
+    payload_version: '`PayloadVersion`.',
+  },
   managed_applications: {
     identifier: 'Bundle identifier.',
     status: "Apple's status: `Managed`, `Installing`, `UserRejected` and others.",

@@ -34,6 +34,7 @@ const TAGS: Record<string, string> = {
   documentation: 'This description.',
   installed_applications: 'Applications that devices have reported.',
   installed_certificates: 'Certificates that devices have reported.',
+  installed_payloads: 'Payloads of the profiles that devices have reported.',
   installed_profiles: 'Profiles that devices have reported.',
   jobs: 'Background work of the server: waiting, running and failed.',
   profile_secrets: 'Secret texts for the variables of profiles.',
