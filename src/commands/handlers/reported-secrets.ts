@@ -69,9 +69,11 @@ export const rotateFileVaultKey: ReportHandler = {
 /** A Mac can acknowledge the command without a change, when the current password was wrong. */
 export const setFirmwarePassword: ReportHandler = {
   requestType: 'SetFirmwarePassword',
-  handle: oneByOne(async ({ id, body }, { trx }) => {
-    if (dictAt(body, 'SetFirmwarePassword')?.PasswordChanged === false)
-      await refuseSecretOf(trx, id);
+  handle: oneByOne(async (report, { trx, refuse }) => {
+    const answer = dictAt(report.body, 'SetFirmwarePassword');
+    if (answer?.PasswordChanged !== false) return;
+    await refuseSecretOf(trx, report.id);
+    refuse(report, [{ item: 'NewPassword', answer }]);
   }),
 };
 
@@ -95,10 +97,11 @@ function verifies(requestType: string, { kind, answerOf }: Verified): ReportHand
   return {
     requestType,
     readsParameters: true,
-    handle: oneByOne(async (report, { trx, seal, digest }) => {
+    handle: oneByOne(async (report, { trx, seal, digest, refuse }) => {
       const { Password: password } = report.parameters();
-      const isRight = answerOf(report.body)?.PasswordVerified;
+      const { PasswordVerified: isRight, ...answer } = answerOf(report.body) ?? {};
       if (typeof password !== 'string' || typeof isRight !== 'boolean') return;
+      if (!isRight) refuse(report, [{ item: 'Password', answer }]);
       const { id: commandId, deviceId } = report;
       const label = secretLabel(deviceId, kind);
       const plain = Buffer.from(password, 'utf8');

@@ -225,6 +225,11 @@ async function answered(type: string, parameters: object, body: object) {
   return got;
 }
 
+async function lastReason(): Promise<string | null> {
+  const last = app.db.knex('commands').where({ device_id: id }).orderBy('id', 'desc');
+  return (await last.first('reason')).reason;
+}
+
 describe('which secret is in effect', () => {
   it('is decided by the order of the answers, not by that of the requests', async () => {
     const parameters = { GUID: 'G', password: 'evening' };
@@ -266,6 +271,7 @@ describe('which secret is in effect', () => {
     const refused = { SetFirmwarePassword: { PasswordChanged: false } };
     await answered('SetFirmwarePassword', { NewPassword: 'first' }, taken);
     const got = await answered('SetFirmwarePassword', { NewPassword: 'second' }, refused);
+    expect(await lastReason()).toBe('the device refused NewPassword');
     expect(got.CurrentPassword).toBe('first');
     expect(await states()).toEqual([
       ['firmware_password', 'confirmed', true],
@@ -291,7 +297,7 @@ describe('which secret is in effect', () => {
   ] as const)('is learned from %s', async (type, kind, isAppleSilicon, bodyOf) => {
     await reports({ is_apple_silicon: isAppleSilicon });
     await answered(type, { Password: 'wrong' }, bodyOf(false));
-    expect(await states()).toEqual([]);
+    expect([await states(), await lastReason()]).toEqual([[], 'the device refused Password']);
     await answered(type, { Password: 'by hand' }, bodyOf(true));
     expect(await answered(type, {}, bodyOf(true))).toEqual({ Password: 'by hand' });
     expect(await states()).toEqual([[kind, 'confirmed', true]]);
