@@ -123,6 +123,10 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
     },
   });
   await app.waitForReports();
+  const become = (platform: string) =>
+    app.db.knex('devices').where({ id: deviceId }).update({ platform });
+  // Only Macs have PINs, and only others a passcode to clear.
+  await become('macOS');
   await queue('EraseDevice', { PIN });
   await device.idle();
   const batch = { request_type: 'EraseDevice', parameters: { PIN } };
@@ -135,6 +139,7 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
       },
     })
     .expect(202);
+  await become('iOS');
   const wifi = payload('com.apple.wifi.managed', { Password: say('password in a command') });
   const Payload = buildPlist({
     PayloadType: 'Configuration',
