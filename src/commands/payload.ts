@@ -68,30 +68,34 @@ export function payloadTemplate(
   return hasSecrets(command.parameters) ? undefined : { body: body.toString() };
 }
 
+/** The plists of planned commands, each of which many devices get. */
+const bodies = new WeakMap<PlannedCommand, { body: Buffer; sha256: Buffer }>();
+
 /** A command under a new CommandUUID, ready for the queue; its payload is not shared. */
-export function prepareCommand(
-  box: SecretBox,
-  requestType: string,
-  parameters: PlistDict,
-): PreparedCommand {
-  const command = { uuid: newCommandUuid(), requestType, parameters };
-  const body = bodyOf(command);
-  const payload = ownPayload(box, command, body);
-  return { uuid: command.uuid, requestType, payload, sha256: sha256Of(body) };
+export function prepareCommand(box: SecretBox, planned: PlannedCommand): PreparedCommand {
+  const uuid = newCommandUuid();
+  let known = bodies.get(planned);
+  if (known === undefined) {
+    const body = bodyOf(planned);
+    known = { body, sha256: sha256Of(body) };
+    bodies.set(planned, known);
+  }
+  const payload = ownPayload(box, { uuid, ...planned }, known.body);
+  return { uuid, requestType: planned.requestType, payload, sha256: known.sha256 };
 }
 
 /** The row of a command of the inventory, for the device or for a user of it. */
 export function scheduledCommand(
   box: SecretBox,
   { deviceId, userId }: { deviceId: number; userId?: number },
-  { requestType, parameters }: PlannedCommand,
+  planned: PlannedCommand,
 ): NewCommand {
-  const { uuid, payload, sha256 } = prepareCommand(box, requestType, parameters);
+  const { uuid, payload, sha256 } = prepareCommand(box, planned);
   return {
     uuid,
     device_id: deviceId,
     device_user_id: userId ?? null,
-    request_type: requestType,
+    request_type: planned.requestType,
     payload,
     scheduled_sha256: sha256,
   };

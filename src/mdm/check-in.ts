@@ -115,9 +115,7 @@ async function answerTokenUpdate(
     cell: readCell(url),
     awaitingConfiguration: message.awaitingConfiguration ?? null,
     unlockToken: unlockToken === undefined ? null : sealUnlockToken(box, deviceId, unlockToken),
-    inventory: planned.map(({ requestType, parameters }) =>
-      prepareCommand(box, requestType, parameters),
-    ),
+    inventory: planned.map((command) => prepareCommand(box, command)),
   });
   // 503, so that the device repeats the message and is looked up then.
   if (updated === null) throw new AppError('unavailable', 503, 'the enrollment changed meanwhile');

@@ -73,6 +73,8 @@ function answerUserAuthenticate(
   return { kind: 'plist', body: buildPlist({ DigestChallenge: '' }) };
 }
 
+const USER_CONFIGURED = { requestType: 'UserConfigured', parameters: {} };
+
 async function answerTokenUpdate(
   message: TokenUpdateMessage,
   user: UserFacts,
@@ -80,7 +82,7 @@ async function answerTokenUpdate(
 ): Promise<Answer> {
   const { db, box, logger, onPushDue } = services;
   const { deviceId, userKey } = user;
-  const { uuid, payload } = prepareCommand(box, 'UserConfigured', {});
+  const { uuid, payload } = prepareCommand(box, USER_CONFIGURED);
   const updated = await updateUserToken(db, {
     ...user,
     sealedPush: sealPushToken(box, `device_users/${deviceId}/${userKey}/push`, message),
