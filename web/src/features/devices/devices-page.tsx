@@ -14,7 +14,7 @@ import { DEFAULT_COLUMNS } from './attributes';
 import { columnOf } from './cells';
 import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
-import { type DeviceRow, listPath, saveCsv, useDevices } from './queries';
+import { type DeviceRow, listPath, saveCsv, useDevices, useDevicesAsked } from './queries';
 import { SavedViews } from './saved-views';
 import { type DevicesSearch, nextSort, withWidth } from './search';
 import { useSelection } from './selection/selection';
@@ -24,10 +24,13 @@ import './devices.css';
 export function DevicesPage() {
   const search = useSearch({ from: '/devices' });
   const navigate = useNavigate({ from: '/devices' });
+  const ask = useDevicesAsked();
   const change = useCallback(
-    (part: Partial<DevicesSearch>) =>
-      void navigate({ search: (former) => ({ ...former, ...part }), replace: true }),
-    [navigate],
+    (part: Partial<DevicesSearch>) => {
+      ask({ ...search, ...part });
+      void navigate({ search: (former) => ({ ...former, ...part }), replace: true });
+    },
+    [navigate, ask, search],
   );
   const shape = { search, columns: search.cols ?? DEFAULT_COLUMNS };
   const { query, isOther, total } = useDevices(shape);

@@ -4,7 +4,9 @@ import {
   queryOptions,
   useInfiniteQuery,
   useQuery,
+  useQueryClient,
 } from '@tanstack/react-query';
+import { useCallback } from 'react';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
 import { saveFile } from '../../api/files';
@@ -12,6 +14,7 @@ import { cursorOf } from '../../api/pages';
 import { LIVE } from '../../api/query-client';
 import { type Query, queryString } from '../../api/query-string';
 import { type RowOf, rowsOf } from '../../api/rows';
+import { DEFAULT_COLUMNS } from './attributes';
 import { apiRules, type DevicesSearch } from './search';
 
 export type DeviceRow = RowOf<Schemas['devices_resource']>;
@@ -88,6 +91,18 @@ export interface Total {
 function totalOf({ meta }: Awaited<ReturnType<typeof getDevices>>): Total | undefined {
   const { total, total_is_estimate: isEstimate = false } = meta;
   return total === undefined ? undefined : { count: total, isEstimate };
+}
+
+/** Asks for the devices of a search before the page shows it: rendering takes as long as the answer. */
+export function useDevicesAsked(): (search: DevicesSearch) => void {
+  const queries = useQueryClient();
+  return useCallback(
+    (search) => {
+      const columns = search.cols ?? DEFAULT_COLUMNS;
+      void queries.prefetchInfiniteQuery(devicesQuery({ search, columns }));
+    },
+    [queries],
+  );
 }
 
 /** The rows, and how many match: counting takes longer, so the rows are shown before. */
