@@ -18,12 +18,9 @@ import {
 export const IDENTIFIERS = ['udid', 'enrollment_id', 'serial_number'];
 
 /** What an admin owns of an enrolled device. */
-const OWNED = ['device_name', 'hostname', 'asset_tag', 'description'];
+const OWNED = ['device_name', 'hostname', 'asset_tag', 'description', 'access_rights'];
 
-const { udid, enrollment_id, platform, topic, access_rights } = identity as Record<
-  string,
-  Attribute
->;
+const { udid, enrollment_id, platform, topic } = identity as Record<string, Attribute>;
 const { is_dep, color } = depServices as Record<string, Attribute>;
 
 /** Attributes that an enrolled device, or DEP, reports. */
@@ -32,7 +29,6 @@ const FACTS = Object.entries({
   enrollment_id,
   platform,
   topic,
-  access_rights,
   is_dep,
   color,
   ...hardware,
@@ -64,17 +60,11 @@ export function assertFactsUnchanged(device: Row, given: Values): void {
     );
   const faults = Object.keys(changedAttributes(pick(device), pick(given))).map(
     (name): ErrorDetail => ({
-      detail: `${name} ${sourceOf(name)}: it can't be changed while the device is enrolled`,
+      detail: `${name} is reported by the device: it can't be changed while the device is enrolled`,
       source: { pointer: `/data/attributes/${name}` },
     }),
   );
   if (faults.length > 0) throw validationError(faults);
-}
-
-function sourceOf(name: string): string {
-  return name === 'access_rights'
-    ? 'is what the enrollment profile grants'
-    : 'is reported by the device';
 }
 
 function comparable(value: unknown, { ignoreCase }: Attribute): unknown {

@@ -94,6 +94,7 @@ export async function updateDevice(operation: Update): Promise<WriteResult> {
   const device = await store.find(trx, { shape, id, columns, lock: true });
   if (device === undefined) throw notFound(`devices ${id}`);
   requireRights(operation, device.dep_profile_id);
+  requireRightsToGrant(operation, device);
   if (device.is_enrolled === true) assertFactsUnchanged(device, { ...unwritable, ...attributes });
   const { changes, values } = split(device, attributes);
   const { wanted, rest } = withoutProfile(operation);
@@ -118,6 +119,16 @@ function requireRights({ context, toOne }: Create | Update, current: unknown): v
   if (wanted === current || context.actor.role === 'admin') return;
   const source = { pointer: PROFILE_POINTER };
   throw new AppError('forbidden', 403, 'assigning a DEP profile needs the role admin', { source });
+}
+
+/** The access rights of an enrolled device decide which commands admins may send to it. */
+function requireRightsToGrant({ context, attributes }: Update, device: Row): void {
+  const { access_rights: wanted = device.access_rights } = attributes;
+  const isSame = wanted === device.access_rights || device.is_enrolled !== true;
+  if (isSame || context.actor.role === 'admin') return;
+  const source = { pointer: '/data/attributes/access_rights' };
+  const detail = 'changing access_rights of an enrolled device needs the role admin';
+  throw new AppError('forbidden', 403, detail, { source });
 }
 
 function withoutProfile(input: WriteInput) {

@@ -24,9 +24,10 @@ async function createId(attributes: Attributes): Promise<number> {
   return body.data.id;
 }
 
-function patch(id: number, attributes: Attributes) {
+function patch(id: number, attributes: Attributes, role = 'admin') {
   return request(api.app)
     .patch(`/api/v1/devices/${id}`)
+    .set('X-Role', role)
     .send({ data: { type: 'devices', id, attributes } });
 }
 
@@ -73,16 +74,20 @@ describe('the facts of an enrolled device', () => {
     expect(await api.knex('devices').where({ id }).first()).toMatchObject({ asset_tag: null });
   });
 
-  it('include what its enrollment profile grants', async () => {
+  it('do not include what its enrollment profile grants, which admins alone change', async () => {
     const id = await createId({ serial_number: 'RIGHTS1', access_rights: 8190 });
-    expect((await patch(id, { access_rights: 8189 })).status).toBe(200);
+    expect((await patch(id, { access_rights: 8189 }, 'operator')).status).toBe(200);
     await api.knex('devices').where({ id }).update({ is_enrolled: true });
-    const response = await patch(id, { access_rights: 1 });
-    expect([response.status, response.body.errors[0].detail]).toEqual([
-      422,
-      "access_rights is what the enrollment profile grants: it can't be changed while the device is enrolled",
+    const { status, body } = await patch(id, { access_rights: 1 }, 'operator');
+    expect([status, body.errors[0]]).toMatchObject([
+      403,
+      {
+        detail: 'changing access_rights of an enrolled device needs the role admin',
+        source: { pointer: '/data/attributes/access_rights' },
+      },
     ]);
-    expect((await patch(id, { access_rights: 8189 })).status).toBe(200);
+    expect((await patch(id, { access_rights: 8189 }, 'operator')).status).toBe(200);
+    expect((await patch(id, { access_rights: 1 })).status).toBe(200);
   });
 
   it('are listed together when refused', async () => {

@@ -10,8 +10,8 @@ const IDENTITY = {
   enrollment_method: 'How the present enrollment began.',
   managed_apple_account: 'Of account-driven enrollment.',
   access_rights:
-    '`AccessRights` of its enrollment profile; 8191, all of them, in those of Muster. Set it before a device ' +
-    'enrolls with a profile of your own: it is fixed while enrolled. null: not known.',
+    '`AccessRights` of its enrollment profile; 8191, all of them, in those of Muster. Change it for a device that ' +
+    'enrolled with a profile of your own, as an admin; null: not known.',
   unmet_minimum_os_version:
     'The version that its DEP profile requires and the device cannot update to.',
   is_enrolled: 'Whether the device accepts commands now.',
