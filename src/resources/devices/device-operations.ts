@@ -51,6 +51,7 @@ type Plan = PlanOperation<DeviceServices>;
 
 /** Columns of the row that the services get. */
 const COLUMNS = [
+  'access_rights',
   'udid',
   'enrollment_state',
   'enrollment_type',
@@ -86,7 +87,7 @@ export async function planDevice(operation: Plan): Promise<CreatePlan | undefine
 
 /**
  * Writes only what an admin owns if the device is enrolled. New names are sent by a Settings
- * command; their columns change with the next inventory, once the device has applied them.
+ * command; their columns change once the device has accepted them.
  */
 export async function updateDevice(operation: Update): Promise<WriteResult> {
   const { trx, store, shape, services, id, attributes, unwritable } = operation;
