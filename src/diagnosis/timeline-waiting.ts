@@ -93,7 +93,7 @@ const CAUSES = {
   waiting_not_now: {
     holds: ({ status }) => status === 'NotNow',
     message: (facts) =>
-      `${recipient(facts)} said NotNow${facts.acknowledged_at === null ? '' : ` at ${minute(facts.acknowledged_at)}`}, and gets the command again at its next contact${nextPush(facts)}`,
+      `${recipient(facts)} said NotNow${facts.acknowledged_at === null ? '' : ` at ${minute(facts.acknowledged_at)}`}, and gets the command again at a later contact${nextPush(facts)}`,
     advice: (facts) => adviceOf('not_now', facts),
     since: ({ not_now_since }) => not_now_since,
   },
@@ -103,7 +103,7 @@ const CAUSES = {
       `${recipient(facts)} has fetched the command${facts.attempts > 1 ? ` ${facts.attempts} times` : ''}, the last time at ${minute(facts.sent_at ?? facts.queued_at)}, and has not answered${nextPush(facts)}`,
     advice: (facts) =>
       facts.attempts < 3
-        ? 'Wait: the device gets the command again at its next contact.'
+        ? 'Wait: the device gets the command again at a later contact.'
         : adviceOf('command_unanswered', facts),
     since: ({ sent_at }) => sent_at,
     data: ({ attempts, ttl }) => ({ attempts, offers_left: ttl }),

@@ -52,8 +52,8 @@ describe.each(WRITABLE)('the audit event of a created one of %s', (type, definit
     const { action, changes } = await lastEvent();
     expect(action).toBe(`${type}.create`);
     for (const name of Object.keys(sampleAttributes(definition, 19))) {
-      const { writeOnly } = definition.attributes[name] ?? {};
-      if (writeOnly) expect([name, changes[name]]).toEqual([name, 'changed']);
+      const { writeOnly, isCredential } = definition.attributes[name] ?? {};
+      if (writeOnly || isCredential) expect([name, changes[name]]).toEqual([name, 'changed']);
       else {
         const [before, after] = changes[name] as unknown[];
         expect([name, before]).toEqual([name, null]);
@@ -95,8 +95,8 @@ describe.each(UPDATED)('the audit event of a changed one of %s', (type, definiti
     for (const name of Object.keys(attributes)) {
       const values = [before.attributes[name], after.attributes[name]];
       const isSame = JSON.stringify(values[0]) === JSON.stringify(values[1]);
-      const { writeOnly } = definition.attributes[name] ?? {};
-      if (writeOnly) expect([name, changes[name]]).toEqual([name, 'changed']);
+      const { writeOnly, isCredential } = definition.attributes[name] ?? {};
+      if (writeOnly || isCredential) expect([name, changes[name]]).toEqual([name, 'changed']);
       else expect([name, changes[name]]).toEqual([name, isSame ? undefined : values]);
     }
   });

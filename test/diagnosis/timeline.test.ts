@@ -338,7 +338,7 @@ describe('the reason why a command waits', () => {
     const uuid = await fetchCommand();
     expect(await last()).toMatchObject({
       code: 'waiting_unanswered',
-      advice: 'Wait: the device gets the command again at its next contact.',
+      advice: 'Wait: the device gets the command again at a later contact.',
       data: { attempts: 1, offers_left: 4 },
     });
     await set({ attempts: 3 });
@@ -348,7 +348,7 @@ describe('the reason why a command waits', () => {
     expect([code, plain(message)]).toEqual([
       'waiting_not_now',
       expect.stringMatching(
-        /^Waiting: the device said NotNow at TIME, and gets the command again at its next contact/,
+        /^Waiting: the device said NotNow at TIME, and gets the command again at a later contact/,
       ),
     ]);
     expect(advice).toContain('Unlock the device');

@@ -62,7 +62,7 @@ export const WALK_THROUGHS: WalkThrough[] = [
   },
   {
     page: 'docs/changes.md',
-    shows: ['"attribute": "device_name"', '"new": "Reading room 4"', '"cause": "report"'],
+    shows: ['"attribute": "device_name"', '"new": "Reading room 4"', '"caused_by": "Settings"'],
   },
   {
     page: 'docs/commands.md',
