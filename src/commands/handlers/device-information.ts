@@ -6,6 +6,19 @@ import { acceptedColumns, type ReportedColumns } from '../reports/accepted-colum
 import { type ColumnMap, type Columns, dictAt, readColumns } from '../reports/report-columns.js';
 import type { Report, ReportHandler } from '../reports/report-handler.js';
 
+/** Options of a Shared iPad, as Settings and DeviceInformation name them. */
+export const SHARED_DEVICE_COLUMNS: ColumnMap = {
+  UserSessionTimeout: ['user_session_timeout', 'integer'],
+  TemporarySessionTimeout: ['temporary_session_timeout', 'integer'],
+  TemporarySessionOnly: ['temporary_session_only', 'boolean'],
+  ManagedAppleIDDefaultDomains: ['managed_apple_id_default_domains', 'json'],
+  OnlineAuthenticationGracePeriod: ['online_authentication_grace_period', 'integer'],
+  SkipLanguageAndLocaleSetupForNewUsers: [
+    'skip_language_and_locale_setup_for_new_users',
+    'boolean',
+  ],
+};
+
 /** QueryResponses of DeviceInformation. Apple's schema names them; the columns are ours. */
 export const DEVICE_COLUMNS: ColumnMap = {
   ProvisioningUDID: ['provisioning_udid', 'text'],
@@ -57,15 +70,7 @@ export const DEVICE_COLUMNS: ColumnMap = {
   EstimatedResidentUsers: ['estimated_resident_users', 'integer'],
   ResidentUsers: ['resident_users', 'integer'],
   QuotaSize: ['quota_size', 'integer'],
-  UserSessionTimeout: ['user_session_timeout', 'integer'],
-  TemporarySessionTimeout: ['temporary_session_timeout', 'integer'],
-  TemporarySessionOnly: ['temporary_session_only', 'boolean'],
-  ManagedAppleIDDefaultDomains: ['managed_apple_id_default_domains', 'json'],
-  OnlineAuthenticationGracePeriod: ['online_authentication_grace_period', 'integer'],
-  SkipLanguageAndLocaleSetupForNewUsers: [
-    'skip_language_and_locale_setup_for_new_users',
-    'boolean',
-  ],
+  ...SHARED_DEVICE_COLUMNS,
   DiagnosticSubmissionEnabled: ['diagnostic_submission_enabled', 'boolean'],
   AppAnalyticsEnabled: ['app_analytics_enabled', 'boolean'],
   TimeZone: ['time_zone', 'text'],

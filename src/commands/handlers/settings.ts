@@ -3,6 +3,7 @@ import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
 import type { RefusedItem } from '../reports/refused-items.js';
 import { type ColumnMap, type Columns, dictsAt, readColumns } from '../reports/report-columns.js';
 import type { Report, ReportHandler } from '../reports/report-handler.js';
+import { SHARED_DEVICE_COLUMNS } from './device-information.js';
 
 /**
  * What an accepted item sets. Left out is what the device may change (quotas) or adds to what it has
@@ -18,17 +19,7 @@ const ITEM_COLUMNS: Readonly<Record<string, ColumnMap>> = {
   DiagnosticSubmission: { Enabled: ['diagnostic_submission_enabled', 'boolean'] },
   AppAnalytics: { Enabled: ['app_analytics_enabled', 'boolean'] },
   OrganizationInfo: { OrganizationInfo: ['organization_info', 'json'] },
-  SharedDeviceConfiguration: {
-    UserSessionTimeout: ['user_session_timeout', 'integer'],
-    TemporarySessionTimeout: ['temporary_session_timeout', 'integer'],
-    TemporarySessionOnly: ['temporary_session_only', 'boolean'],
-    ManagedAppleIDDefaultDomains: ['managed_apple_id_default_domains', 'json'],
-    OnlineAuthenticationGracePeriod: ['online_authentication_grace_period', 'integer'],
-    SkipLanguageAndLocaleSetupForNewUsers: [
-      'skip_language_and_locale_setup_for_new_users',
-      'boolean',
-    ],
-  },
+  SharedDeviceConfiguration: SHARED_DEVICE_COLUMNS,
 };
 
 const ACCEPTED = 'Acknowledged';

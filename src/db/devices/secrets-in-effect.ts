@@ -6,7 +6,7 @@ export type SecretOfCommand = SealedSecret | (SecretKey & { isKnown: false });
 
 /** The value of one kind that is in effect: the last one that the device has acknowledged or sent. */
 const IN_EFFECT = `
-select e.sealed, e.digest, e.is_known from effective_device_secrets e
+select e.sealed, e.digest from effective_device_secrets e
 join devices owner on owner.id = e.device_id
 where e.device_id = :deviceId and e.kind = :kind
   and (e.enrollment_number = owner.enrollment_number
