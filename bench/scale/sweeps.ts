@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type pg from 'pg';
-import { readFleet } from '../../src/db/admin/fleet-repository.js';
+import { countFleet } from '../../src/db/admin/fleet-repository.js';
 import { duePushes, jobCounts, pendingCommands } from '../../src/db/admin/metrics-repository.js';
 import { markDue as markItemsDue } from '../../src/db/assignments/marks.js';
 import type { Database } from '../../src/db/connection/database.js';
@@ -89,7 +89,7 @@ export const SWEEPS: Record<string, Sweep> = {
   'metrics pending commands': (trx) => pendingCommands(inPlaceOf(trx)),
   'metrics due pushes': (trx) => duePushes(inPlaceOf(trx)),
   'metrics jobs': (trx) => jobCounts(inPlaceOf(trx)),
-  'metrics fleet': (trx) => readFleet(inPlaceOf(trx)),
+  'metrics fleet': (trx) => countFleet(inPlaceOf(trx)),
 };
 
 /** Their functions open a transaction of their own, which becomes a savepoint. */

@@ -77,7 +77,7 @@ export function createMetrics(deps: MetricsDeps): Metrics {
   };
 }
 
-function figureSources({ db, config, tlsFile }: MetricsDeps): Sources<Figures> {
+function figureSources({ db, logger, config, tlsFile }: MetricsDeps): Sources<Figures> {
   const { backupEvery: every } = config;
   return {
     pushes: () => duePushes(db),
@@ -92,6 +92,9 @@ function figureSources({ db, config, tlsFile }: MetricsDeps): Sources<Figures> {
     }),
     // Slow queries last.
     commands: () => pendingCommands(db),
-    fleet: () => readFleet(db),
+    fleet: () =>
+      readFleet(db, (err) =>
+        logger.warn({ err }, 'the fleet was not counted; /metrics has former figures'),
+      ),
   };
 }

@@ -1,10 +1,11 @@
 import { createMetrics } from '../../src/metrics/metrics.js';
 import { createTestDatabase, type TestDatabase } from '../helpers/database.js';
 import { capturingLogger } from '../http/log-lines.js';
+import { until } from '../jobs/helpers.js';
 import { valuesOf } from './exposition.js';
 
 let test: TestDatabase;
-const { logger } = capturingLogger();
+const { logger, lines } = capturingLogger();
 
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -90,7 +91,7 @@ describe('the gauges of the fleet', () => {
       claimed_at: knex.raw("now() - interval '61 seconds'"),
       duration: 10,
     });
-    expect(valuesOf(await scrape(), 'muster_devices')).toHaveProperty('dep tvOS', 1);
+    await until(async () => valuesOf(await scrape(), 'muster_devices')['dep tvOS'] === 1);
   });
 
   it('are counted less often where counting takes long', async () => {
@@ -104,6 +105,27 @@ describe('the gauges of the fleet', () => {
     await claimed(119);
     expect(valuesOf(await scrape(), 'muster_devices')).not.toHaveProperty('dep watchOS');
     await claimed(121);
-    expect(valuesOf(await scrape(), 'muster_devices')).toHaveProperty('dep watchOS', 1);
+    await until(async () => valuesOf(await scrape(), 'muster_devices')['dep watchOS'] === 1);
+  });
+
+  it('are the former ones while they are counted, and stay when that fails', async () => {
+    const { knex } = test.db;
+    await knex('devices').insert({ enrollment_state: 'dep', platform: 'visionOS' });
+    await knex('fleet_figures').update({ claimed_at: null, duration: 10 });
+    const lock = await knex.transaction();
+    await lock.raw('lock table device_items in access exclusive mode');
+    const former = valuesOf(await scrape(), 'muster_devices');
+    expect(former).toHaveProperty('dep tvOS', 1);
+    expect(former).not.toHaveProperty('dep visionOS');
+    const { rows } = await lock.raw(
+      "select pg_cancel_backend(pid) as done from pg_stat_activity where query like '%from device_items group by state' and wait_event_type = 'Lock'",
+    );
+    expect(rows).toEqual([{ done: true }]);
+    await until(async () => lines.length > 0);
+    await lock.rollback();
+    expect(lines).toEqual([
+      expect.objectContaining({ msg: 'the fleet was not counted; /metrics has former figures' }),
+    ]);
+    expect(valuesOf(await scrape(), 'muster_devices')).toEqual(former);
   });
 });

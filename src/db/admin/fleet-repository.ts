@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Database } from '../connection/database.js';
 import { select } from './metrics-repository.js';
 
@@ -28,6 +29,9 @@ export interface FleetFigures {
 export interface CountedFleet extends FleetFigures {
   countedAt: Date;
 }
+
+/** A large fleet takes longer to count; former figures are returned meanwhile. */
+const COUNT_WAIT_MS = 20;
 
 /** Counted at most this often, and less often where counting takes longer than a twentieth of it. */
 const PAUSE_SECONDS = 60;
@@ -60,15 +64,33 @@ where claimed_at is null or claimed_at < clock_timestamp() - greatest(
 returning id`;
 
 /**
- * The counts that some process of this server has made, at most a minute old as long as one of them is
- * asked; counts them if it is time. Undefined before the first count has ended.
+ * The counts that some process of this server has made; counts again if it is time. Former counts are not
+ * kept waiting by that, and what fails meanwhile is passed to `onLateFailure`. Undefined while another process
+ * makes the first count.
  */
-export async function readFleet(db: Database): Promise<CountedFleet | undefined> {
+export async function readFleet(
+  db: Database,
+  onLateFailure: (error: unknown) => void,
+): Promise<CountedFleet | undefined> {
+  const former = await storedFleet(db);
   const { rows } = await db.knex.raw<{ rows: unknown[] }>(CLAIM, [
     PAUSE_SECONDS,
     PAUSE_PER_DURATION,
   ]);
-  if (rows.length > 0) await countFleet(db);
+  if (rows.length === 0) return former;
+  const counting = countFleet(db);
+  if (former) {
+    const counted = counting.then(() => true);
+    if (!(await Promise.race([counted, setTimeout(COUNT_WAIT_MS, false)]))) {
+      counted.catch(onLateFailure);
+      return former;
+    }
+  }
+  await counting;
+  return await storedFleet(db);
+}
+
+async function storedFleet(db: Database): Promise<CountedFleet | undefined> {
   const row = await db
     .knex('fleet_figures')
     .whereNotNull('counted_at')
@@ -76,7 +98,8 @@ export async function readFleet(db: Database): Promise<CountedFleet | undefined>
   return row && { ...row.figures, countedAt: row.counted_at };
 }
 
-async function countFleet(db: Database): Promise<void> {
+/** Counts the whole fleet and stores the figures. */
+export async function countFleet(db: Database): Promise<void> {
   const started = performance.now();
   const duration = () => Math.round(performance.now() - started);
   try {
