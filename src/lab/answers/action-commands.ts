@@ -1,5 +1,4 @@
 import { isPlistDict, type PlistDict } from '../../protocol/plist/plist.js';
-import { createManagedApplication } from '../devices/applications.js';
 import {
   isEnrollmentProfile,
   openProfile,
@@ -68,30 +67,6 @@ const removeProfile: CommandHandler = (device, command) => {
   return acknowledged();
 };
 
-const installApplication: CommandHandler = (device, command) => {
-  const { Identifier: bundleId, iTunesStoreID: storeId } = command;
-  const identifier =
-    typeof bundleId === 'string' ? bundleId : storeId && `com.example.store.id${String(storeId)}`;
-  if (typeof identifier !== 'string') {
-    return failed(12_024, 'The app manifest could not be validated.');
-  }
-  if (device.applications.some((app) => app.identifier === identifier && app.isManaged)) {
-    return failed(12_025, 'The app is already installed.');
-  }
-  const others = device.applications.filter((app) => app.identifier !== identifier);
-  device.applications = [...others, createManagedApplication(identifier, device.random)];
-  return acknowledged({ Identifier: identifier, State: 'Installing' });
-};
-
-const removeApplication: CommandHandler = (device, command) => {
-  const found = device.applications.find(
-    ({ identifier, isManaged }) => isManaged && identifier === command.Identifier,
-  );
-  if (found === undefined) return failed(12_035, 'The app is not managed.', INSTALL_DOMAIN);
-  device.applications = device.applications.filter((app) => app !== found);
-  return acknowledged();
-};
-
 const eraseDevice: CommandHandler = (device) => {
   device.isErased = true;
   return acknowledged();
@@ -133,6 +108,37 @@ const rotateFileVaultKey: CommandHandler = (device, command) => {
   return acknowledged({ RotateResult: { EncryptedNewRecoveryKey } });
 };
 
+const answerBypassCode: CommandHandler = ({ activationLockBypassCode: code }) =>
+  code === undefined
+    ? failed(12_010, 'The device has no bypass code.')
+    : acknowledged({ ActivationLockBypassCode: code });
+
+const clearBypassCode: CommandHandler = (device) => {
+  device.activationLockBypassCode = undefined;
+  return acknowledged();
+};
+
+/** Lights-out management: a Mac starts or stops others of its network. */
+const LOM_PROTOCOL_VERSION = 1;
+
+const setUpLightsOutManagement: CommandHandler = ({ identity }) => {
+  const [a, b, c, d, e, f] = identity.ethernetMac.split(':');
+  return acknowledged({
+    PrimaryIPv6AddressList: [`fe80::${a}${b}:${c}ff:fe${d}:${e}${f}`],
+    SecondaryIPv6AddressList: [],
+    LOMProtocolVersion: LOM_PROTOCOL_VERSION,
+  });
+};
+
+const requestLightsOut: CommandHandler = (_device, { RequestList: requests }) => {
+  if (!Array.isArray(requests)) return { status: 'CommandFormatError' };
+  const ResponseList = requests.filter(isPlistDict).map(({ DeviceRequestUUID }) => ({
+    DeviceRequestSuccess: true,
+    DeviceRequestUUID,
+  }));
+  return acknowledged({ ResponseList });
+};
+
 const setRemoteDesktop = (isEnabled: boolean): CommandHandler => {
   return (device) => {
     device.isRemoteDesktopEnabled = isEnabled;
@@ -146,13 +152,15 @@ export const ACTION_COMMANDS: Record<string, CommandHandler> = {
   RequestUnlockToken: requestUnlockToken,
   InstallProfile: installProfile,
   RemoveProfile: removeProfile,
-  InstallApplication: installApplication,
-  RemoveApplication: removeApplication,
   EraseDevice: eraseDevice,
   EnableLostMode: setLostMode(true),
   DisableLostMode: setLostMode(false),
   DeviceLocation: deviceLocation,
   RotateFileVaultKey: rotateFileVaultKey,
+  ActivationLockBypassCode: answerBypassCode,
+  ClearActivationLockBypassCode: clearBypassCode,
+  LOMSetupRequest: setUpLightsOutManagement,
+  LOMDeviceRequest: requestLightsOut,
   EnableRemoteDesktop: setRemoteDesktop(true),
   DisableRemoteDesktop: setRemoteDesktop(false),
   Settings: applySettings,

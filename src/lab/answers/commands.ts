@@ -1,17 +1,48 @@
+import { type CommandTarget, commandAllowed } from '../../protocol/apple/command-schema.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
-import type { LabPlatform } from '../devices/device-models.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
 import type { SimulatedUser } from '../devices/simulated-user.js';
 import { ACTION_COMMANDS } from './action-commands.js';
 import { type Answer, acknowledged, type CommandHandler, failed } from './answer.js';
+import { CONTENT_COMMANDS } from './content-commands.js';
+import { FIXED_ANSWERS } from './fixed-answers.js';
 import { INVENTORY_COMMANDS } from './inventory-commands.js';
+import { OS_UPDATE_COMMANDS } from './os-updates.js';
+import { STARTUP_LOCK_COMMANDS } from './startup-lock-commands.js';
+import { USER_COMMANDS } from './user-commands.js';
+
+type ChannelName = 'device' | 'user';
+
+const FIXED_HANDLERS = Object.entries(FIXED_ANSWERS).map(
+  ([name, body]): [string, CommandHandler] => [name, () => acknowledged(body)],
+);
+
+const HANDLERS: ReadonlyMap<string, CommandHandler> = new Map([
+  ...FIXED_HANDLERS,
+  ...Object.entries({
+    ...INVENTORY_COMMANDS,
+    ...ACTION_COMMANDS,
+    ...CONTENT_COMMANDS,
+    ...OS_UPDATE_COMMANDS,
+    ...STARTUP_LOCK_COMMANDS,
+    ...USER_COMMANDS,
+  }),
+]);
 
 /** Executes the command, or answers with the error that Apple's devices give. */
-export function executeCommand(device: SimulatedDevice, command: PlistDict): Answer {
-  const requestType = command.RequestType;
+export function executeCommand(
+  device: SimulatedDevice,
+  command: PlistDict,
+  channel: ChannelName = 'device',
+): Answer {
+  const { RequestType: requestType } = command;
   if (typeof requestType !== 'string') return { status: 'CommandFormatError' };
-  const handler = handlerFor(device, requestType);
-  return handler === undefined ? invalidRequestType(requestType) : handler(device, command);
+  const handler = HANDLERS.get(requestType);
+  if (handler !== undefined && commandAllowed(requestType, targetOf(device, channel))) {
+    return handler(device, command);
+  }
+  // An unsupervised iPhone gives the same answer to a supervised command as to an unknown one.
+  return failed(12_021, `“${requestType}” is not a valid request type.`);
 }
 
 export interface DeviceUser {
@@ -21,134 +52,27 @@ export interface DeviceUser {
 
 /** Executes a command on the user channel, where the user's profiles replace the device's. */
 export function executeUserCommand({ device, user }: DeviceUser, command: PlistDict): Answer {
-  const { platform } = device.identity;
-  const requestType = typeof command.RequestType === 'string' ? command.RequestType : '';
-  if (requestType === 'UserConfigured' && platform === 'iOS') {
+  if (command.RequestType === 'UserConfigured' && device.identity.platform === 'iOS') {
     user.isAwaitingConfiguration = false;
     return acknowledged();
   }
-  const allowed = platform === 'macOS' ? MAC_USER_COMMANDS : IPAD_USER_COMMANDS;
-  if (!allowed.has(requestType)) return invalidRequestType(requestType);
   const view = { ...device, profiles: user.profiles, certificates: [] };
-  const answer = executeCommand(view, command);
+  const answer = executeCommand(view, command, 'user');
   user.profiles = view.profiles;
   return answer;
 }
 
-function invalidRequestType(requestType: string): Answer {
-  return failed(12_021, `“${requestType}” is not a valid request type.`);
-}
-
-/** Acknowledged without an effect on the simulated device. */
-const WITHOUT_EFFECT = [
-  'RestartDevice',
-  'ShutDownDevice',
-  'ScheduleOSUpdateScan',
-  'ClearRestrictionsPassword',
-  'PlayLostModeSound',
-  'RefreshCellularPlans',
-  'StopMirroring',
-  'ValidateApplications',
-  'InstallEnterpriseApplication',
-  'SetAutoAdminPassword',
-  'AccountConfiguration',
-] as const;
-
-const HANDLERS: ReadonlyMap<string, CommandHandler> = new Map([
-  ...WITHOUT_EFFECT.map((name): [string, CommandHandler] => [name, () => acknowledged()]),
-  ...Object.entries(INVENTORY_COMMANDS),
-  ...Object.entries(ACTION_COMMANDS),
-]);
-
-const ONLY_ON: Record<LabPlatform, ReadonlySet<string>> = {
-  iOS: new Set([
-    'ClearPasscode',
-    'RequestUnlockToken',
-    'ClearRestrictionsPassword',
-    'EnableLostMode',
-    'DisableLostMode',
-    'DeviceLocation',
-    'PlayLostModeSound',
-    'RefreshCellularPlans',
-    'ValidateApplications',
-  ]),
-  macOS: new Set([
-    'EnableRemoteDesktop',
-    'DisableRemoteDesktop',
-    'ScheduleOSUpdateScan',
-    'InstallEnterpriseApplication',
-    'SetAutoAdminPassword',
-    'AccountConfiguration',
-  ]),
-};
-
-const IOS_SUPERVISED_ONLY: ReadonlySet<string> = new Set([
-  'RequestUnlockToken',
-  'ClearRestrictionsPassword',
-  'EnableLostMode',
-  'DisableLostMode',
-  'DeviceLocation',
-  'PlayLostModeSound',
-  'RestartDevice',
-  'ShutDownDevice',
-  'DeviceConfigured',
-  'AvailableOSUpdates',
-  'OSUpdateStatus',
-  'StopMirroring',
-]);
-
-/** Not allowed by Apple on a device that its user owns. */
-const NOT_ON_PERSONAL: ReadonlySet<string> = new Set([
-  ...IOS_SUPERVISED_ONLY,
-  'ClearPasscode',
-  'EraseDevice',
-  'ScheduleOSUpdateScan',
-  'AccountConfiguration',
-  'EnableRemoteDesktop',
-  'DisableRemoteDesktop',
-  'SetAutoAdminPassword',
-  'UserList',
-]);
-
-/** Allowed on a personal iPhone, not on a personal Mac. */
-const NOT_ON_PERSONAL_MAC: ReadonlySet<string> = new Set([
-  'DeviceLock',
-  'InstalledApplicationList',
-  'RemoveApplication',
-]);
-
-/** What a Shared iPad allows for its users. */
-const IPAD_USER_COMMANDS: ReadonlySet<string> = new Set([
-  'DeviceInformation',
-  'ProfileList',
-  'InstallProfile',
-  'RemoveProfile',
-  'Settings',
-]);
-
-/** What Apple allows for users of a Mac, of the commands that simulated devices know. */
-const MAC_USER_COMMANDS: ReadonlySet<string> = new Set([
-  ...IPAD_USER_COMMANDS,
-  'CertificateList',
-  'InstalledApplicationList',
-  'InstallApplication',
-  'SecurityInfo',
-]);
-
-/** An unsupervised iPhone gives the same answer to a supervised command as to an unknown one. */
-function handlerFor(device: SimulatedDevice, requestType: string): CommandHandler | undefined {
-  const { platform, isSupervised } = device.identity;
-  if (isForbiddenOnPersonal(device, requestType)) return undefined;
-  if (ONLY_ON[platform === 'iOS' ? 'macOS' : 'iOS'].has(requestType)) return undefined;
-  const needsSupervision = platform === 'iOS' && IOS_SUPERVISED_ONLY.has(requestType);
-  return needsSupervision && !isSupervised ? undefined : HANDLERS.get(requestType);
-}
-
-function isForbiddenOnPersonal(
-  { identity, enrollmentId }: SimulatedDevice,
-  requestType: string,
-): boolean {
-  if (enrollmentId === undefined) return false;
-  const isOnMac = identity.platform === 'macOS';
-  return NOT_ON_PERSONAL.has(requestType) || (isOnMac && NOT_ON_PERSONAL_MAC.has(requestType));
+/** What decides by Apple's schema which commands the device knows. */
+function targetOf(device: SimulatedDevice, channel: ChannelName): CommandTarget {
+  const { platform, model, release, isSupervised } = device.identity;
+  const isMac = platform === 'macOS';
+  return {
+    platform,
+    osVersion: release.version,
+    supervised: isSupervised,
+    userEnrollment: device.enrollmentId !== undefined,
+    channel,
+    sharedIpad: isMac ? undefined : device.user !== undefined,
+    appleSilicon: isMac ? model.chip !== undefined : undefined,
+  };
 }

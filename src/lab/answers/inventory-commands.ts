@@ -3,7 +3,6 @@ import { describeApplication } from '../devices/applications.js';
 import { describeProfile } from '../devices/profiles.js';
 import { acknowledged, type CommandHandler } from './answer.js';
 import { deviceInformation } from './device-information.js';
-import { availableUpdates } from './os-updates.js';
 import { securityInfo } from './security-info.js';
 
 function stringsIn(command: PlistDict, key: string): string[] | undefined {
@@ -67,17 +66,6 @@ const answerManagedApplications: CommandHandler = (device) => {
   return acknowledged({ ManagedApplicationList: Object.fromEntries(entries) });
 };
 
-const FIRST_UID = 501;
-
-const answerUsers: CommandHandler = ({ user, identity }) => {
-  if (user === undefined) return acknowledged({ Users: [] });
-  const isMac = identity.platform === 'macOS';
-  const account = isMac
-    ? { FullName: user.longName, UID: FIRST_UID, UserGUID: user.id, HasSecureToken: true }
-    : { DataQuota: 2_000_000_000, DataUsed: 250_000_000, HasDataToSync: false };
-  return acknowledged({ Users: [{ UserName: user.shortName, IsLoggedIn: true, ...account }] });
-};
-
 /** Commands that only read. */
 export const INVENTORY_COMMANDS: Record<string, CommandHandler> = {
   DeviceInformation: answerDeviceInformation,
@@ -86,10 +74,4 @@ export const INVENTORY_COMMANDS: Record<string, CommandHandler> = {
   CertificateList: answerCertificates,
   ProfileList: answerProfiles,
   ManagedApplicationList: answerManagedApplications,
-  AvailableOSUpdates: (device) => acknowledged({ AvailableOSUpdates: availableUpdates(device) }),
-  OSUpdateStatus: () => acknowledged({ OSUpdateStatus: [] }),
-  ProvisioningProfileList: () => acknowledged({ ProvisioningProfileList: [] }),
-  UserList: answerUsers,
-  ManagedMediaList: () => acknowledged({ Books: [] }),
-  Restrictions: () => acknowledged({ GlobalRestrictions: { restrictedBool: {} } }),
 };

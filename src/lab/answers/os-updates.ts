@@ -1,27 +1,26 @@
-import type { PlistInput } from '../../protocol/plist/plist.js';
 import {
-  isAtLeast,
-  majorOf,
-  OS_RELEASES,
-  type OsRelease,
-  releaseName,
-} from '../devices/os-releases.js';
+  isPlistDict,
+  type PlistDict,
+  type PlistInput,
+  PlistReal,
+} from '../../protocol/plist/plist.js';
+import { majorOf, newerReleases, type OsRelease, releaseName } from '../devices/os-releases.js';
 import type { SimulatedDevice } from '../devices/simulated-device.js';
+import { acknowledged, type CommandHandler, type DeviceError, describeErrors } from './answer.js';
 
 const GB = 1024 ** 3;
 
+type Update = Record<string, PlistInput> & { ProductKey: string; Version: string };
+
 /** Newer releases that this model still gets. */
-function newerReleases(device: SimulatedDevice): OsRelease[] {
-  const { platform, release, model } = device.identity;
-  return OS_RELEASES[platform].filter(
-    ({ version }) =>
-      version !== release.version &&
-      isAtLeast(version, release.version) &&
-      majorOf(version) <= model.majors[1],
+function releasesFor({ identity }: SimulatedDevice): OsRelease[] {
+  const { platform, release, model } = identity;
+  return newerReleases(platform, release.version).filter(
+    ({ version }) => majorOf(version) <= model.majors[1],
   );
 }
 
-function iosUpdate({ version, build }: OsRelease): PlistInput {
+function iosUpdate({ version, build }: OsRelease): Update {
   return {
     ProductKey: `iOSUpdate${build}`,
     ProductName: 'iOS',
@@ -37,7 +36,7 @@ function iosUpdate({ version, build }: OsRelease): PlistInput {
   };
 }
 
-function macUpdate({ version, build }: OsRelease, current: OsRelease): PlistInput {
+function macUpdate({ version, build }: OsRelease, current: OsRelease): Update {
   return {
     ProductKey: `MSU_UPDATE_${build}_full_${version}`,
     HumanReadableName: releaseName('macOS', version),
@@ -59,7 +58,7 @@ function macUpdate({ version, build }: OsRelease, current: OsRelease): PlistInpu
 }
 
 /** A Mac is also offered Safari, and its data files for protection, which need no restart. */
-function macExtras(): PlistInput[] {
+function macExtras(): Update[] {
   const extra = (key: string, name: string, version: string) => ({
     ProductKey: key,
     HumanReadableName: name,
@@ -83,8 +82,75 @@ function macExtras(): PlistInput[] {
   ];
 }
 
-export function availableUpdates(device: SimulatedDevice): PlistInput[] {
-  const newer = newerReleases(device);
+function availableUpdates(device: SimulatedDevice): Update[] {
+  const newer = releasesFor(device);
   if (device.identity.platform === 'iOS') return newer.slice(-1).map(iosUpdate);
   return [...newer.map((release) => macUpdate(release, device.identity.release)), ...macExtras()];
 }
+
+interface Progress {
+  /** In the answer to ScheduleOSUpdate. */
+  scheduled: string;
+  /** In OSUpdateStatus from then on: a simulated device keeps its release. */
+  later: string;
+  isDownloaded: boolean;
+}
+
+const PROGRESS: Record<string, Progress> = {
+  DownloadOnly: { scheduled: 'Downloading', later: 'Idle', isDownloaded: true },
+  InstallASAP: { scheduled: 'Installing', later: 'Installing', isDownloaded: true },
+  InstallForceRestart: { scheduled: 'Installing', later: 'Installing', isDownloaded: true },
+  InstallLater: { scheduled: 'Downloading', later: 'Idle', isDownloaded: true },
+  NotifyOnly: { scheduled: 'Idle', later: 'Idle', isDownloaded: false },
+};
+
+function refusedUpdate(ProductKey: string, error: Omit<DeviceError, 'domain'>): PlistInput {
+  const ErrorChain = describeErrors([{ domain: 'MCMDMErrorDomain', ...error }]);
+  return { ProductKey, InstallAction: 'Error', Status: 'Idle', ErrorChain };
+}
+
+function scheduleUpdate(device: SimulatedDevice, item: PlistDict): PlistInput {
+  const { ProductKey: key, ProductVersion: version, InstallAction: wanted } = item;
+  const update = availableUpdates(device).find(
+    ({ ProductKey, Version }) => key === ProductKey || (key === undefined && version === Version),
+  );
+  if (update === undefined) {
+    const message = 'The update is not available for this device.';
+    return refusedUpdate(String(key ?? version), { code: 12_008, message });
+  }
+  const { ProductKey } = update;
+  const isDownloaded = device.scheduledUpdates.get(ProductKey) === 'DownloadOnly';
+  const next = isDownloaded ? 'InstallASAP' : 'DownloadOnly';
+  const InstallAction = wanted === 'Default' ? next : String(wanted);
+  const progress = PROGRESS[InstallAction];
+  if (progress === undefined) {
+    const message = `“${InstallAction}” is not an install action.`;
+    return refusedUpdate(ProductKey, { code: 12_008, message });
+  }
+  device.scheduledUpdates.set(ProductKey, InstallAction);
+  return { ProductKey, InstallAction, Status: progress.scheduled };
+}
+
+const scheduleUpdates: CommandHandler = (device, { Updates: updates }) => {
+  if (!Array.isArray(updates)) return { status: 'CommandFormatError' };
+  const items = updates.filter(isPlistDict);
+  return acknowledged({ UpdateResults: items.map((item) => scheduleUpdate(device, item)) });
+};
+
+function updateStatus([ProductKey, action]: [string, string]): PlistInput {
+  const isDownloaded = PROGRESS[action]?.isDownloaded === true;
+  return {
+    ProductKey,
+    IsDownloaded: isDownloaded,
+    DownloadPercentComplete: new PlistReal(isDownloaded ? 1 : 0),
+    Status: PROGRESS[action]?.later ?? 'Idle',
+  };
+}
+
+/** Updates of the system by command; OS 27 has none of them. */
+export const OS_UPDATE_COMMANDS: Record<string, CommandHandler> = {
+  AvailableOSUpdates: (device) => acknowledged({ AvailableOSUpdates: availableUpdates(device) }),
+  ScheduleOSUpdate: scheduleUpdates,
+  OSUpdateStatus: ({ scheduledUpdates }) =>
+    acknowledged({ OSUpdateStatus: [...scheduledUpdates].map(updateStatus) }),
+};

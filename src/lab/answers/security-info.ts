@@ -33,10 +33,15 @@ function firewall(device: SimulatedDevice): PlistInput {
 }
 
 /** Apple silicon has no firmware password, Intel no recovery lock. */
-function firmware(device: SimulatedDevice): Record<string, PlistInput> {
-  if (device.identity.model.chip !== undefined) return { IsRecoveryLockEnabled: false };
+function startupSecurity({ identity, startupLocks }: SimulatedDevice): Record<string, PlistInput> {
+  if (identity.model.chip !== undefined)
+    return { IsRecoveryLockEnabled: startupLocks.recoveryPassword !== '' };
   return {
-    FirmwarePasswordStatus: { PasswordExists: false, ChangePending: false, AllowOroms: false },
+    FirmwarePasswordStatus: {
+      PasswordExists: startupLocks.firmwarePassword !== '',
+      ChangePending: false,
+      AllowOroms: startupLocks.allowsOptionRoms,
+    },
   };
 }
 
@@ -58,7 +63,7 @@ function macSecurity(device: SimulatedDevice): PlistInput {
     FDE_PersonalRecoveryKeyCMS: device.hasPasscode ? escrowedKey(device) : undefined,
     SystemIntegrityProtectionEnabled: true,
     FirewallSettings: firewall(device),
-    ...firmware(device),
+    ...startupSecurity(device),
     ManagementStatus: {
       EnrolledViaDEP: false,
       UserApprovedEnrollment: true,

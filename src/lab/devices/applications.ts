@@ -1,4 +1,4 @@
-import type { PlistInput } from '../../protocol/plist/plist.js';
+import type { PlistDict, PlistInput } from '../../protocol/plist/plist.js';
 import { APPLICATION_CATALOG, type CatalogApplication } from './application-catalog.js';
 import type { LabPlatform } from './device-models.js';
 import type { Random } from './random.js';
@@ -18,6 +18,9 @@ export interface Application {
   hasUpdateAvailable: boolean;
   isBeta: boolean;
   isManaged: boolean;
+  /** As the command that installed it had them. */
+  configuration?: PlistDict | undefined;
+  attributes?: PlistDict | undefined;
 }
 
 const COUNTS: Record<LabPlatform, [number, number]> = { iOS: [60, 250], macOS: [150, 400] };

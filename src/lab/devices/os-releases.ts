@@ -37,6 +37,29 @@ export const OS_RELEASES: Record<LabPlatform, readonly OsRelease[]> = {
   }),
 };
 
+/** Offered as updates; no device starts with one. Oldest first. */
+const UPDATES: Record<LabPlatform, readonly OsRelease[]> = {
+  iOS: releases({
+    '15.8.4': '19H390',
+    '16.7.11': '20H360',
+    '17.7.2': '21H221',
+    '18.1.1': '22B91',
+  }),
+  macOS: releases({
+    '13.7.2': '22H313',
+    '14.7.2': '23H311',
+    '15.1.1': '24B91',
+  }),
+};
+
+/** Oldest first. */
+export function newerReleases(platform: LabPlatform, version: string): OsRelease[] {
+  const all = [...OS_RELEASES[platform], ...UPDATES[platform]];
+  return all
+    .filter((release) => release.version !== version && isAtLeast(release.version, version))
+    .sort((a, b) => (isAtLeast(a.version, b.version) ? 1 : -1));
+}
+
 const MACOS_NAMES: Record<number, string> = {
   12: 'macOS Monterey',
   13: 'macOS Ventura',

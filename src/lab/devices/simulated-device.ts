@@ -1,4 +1,4 @@
-import type { PlistInput } from '../../protocol/plist/plist.js';
+import type { PlistDict, PlistInput } from '../../protocol/plist/plist.js';
 import { type Application, createApplications } from './applications.js';
 import type { Behavior } from './behavior.js';
 import { createIdentity, type DeviceIdentity } from './device-identity.js';
@@ -7,6 +7,7 @@ import type { InstalledProfile } from './profiles.js';
 import type { Random } from './random.js';
 import { newRecoveryKey, type RecoveryKey } from './recovery-key.js';
 import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
+import { createStartupLocks, type StartupLocks } from './startup-locks.js';
 
 export interface DeviceCertificate {
   commonName: string;
@@ -34,6 +35,10 @@ export interface SimulatedDevice {
   hasPasscode: boolean;
   /** FileVault recovery key; used by Macs only. */
   recoveryKey: RecoveryKey;
+  /** Passwords that a Mac asks for before it starts from another volume. */
+  startupLocks: StartupLocks;
+  /** Undefined once the server has cleared it. */
+  activationLockBypassCode: string | undefined;
   isLost: boolean;
   isRemoteDesktopEnabled: boolean;
   isErased: boolean;
@@ -51,6 +56,11 @@ export interface SimulatedDevice {
   applications: Application[];
   certificates: DeviceCertificate[];
   profiles: InstalledProfile[];
+  readonly provisioningProfiles: Map<string, PlistDict>;
+  /** Books that the server has installed, as ManagedMediaList reports them. */
+  readonly books: Map<string, PlistDict>;
+  /** What ScheduleOSUpdate has set, by product key. */
+  readonly scheduledUpdates: Map<string, string>;
   /** Payload types of profiles that it refuses. */
   readonly refusedPayloads: readonly string[];
   /** Identifiers of profiles that its user removes once the server has seen them in a list. */
@@ -66,6 +76,13 @@ function hostNameOf(deviceName: string): string {
 
 function unlockToken(random: Random): Buffer {
   return Buffer.concat([Buffer.from('DATA'), random.bytes(random.integer(1100, 1400))]);
+}
+
+const BYPASS_ALPHABET = '0123456789ACDEFGHJKLMNPQRTUVWXYZ';
+
+/** As Apple writes them: six groups with 26 characters. */
+function newBypassCode(random: Random): string {
+  return [5, 5, 4, 4, 4, 4].map((length) => random.text(BYPASS_ALPHABET, length)).join('-');
 }
 
 export interface SimulatedDeviceOptions {
@@ -126,6 +143,8 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     hostName: `${hostNameOf(deviceName)}.local`,
     hasPasscode: random.chance(0.8),
     recoveryKey: { text: newRecoveryKey(random.fork('recovery key')) },
+    startupLocks: createStartupLocks(),
+    activationLockBypassCode: newBypassCode(random.fork('bypass code')),
     isLost: false,
     isRemoteDesktopEnabled: false,
     isErased: false,
@@ -141,6 +160,9 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     applications: createApplications(platform, random.fork('applications')),
     certificates: [],
     profiles: [],
+    provisioningProfiles: new Map(),
+    books: new Map(),
+    scheduledUpdates: new Map(),
     refusedPayloads: options.refusedPayloads ?? [],
     profilesToLose: new Set(options.profilesToLose),
   };

@@ -11,6 +11,9 @@ export interface SimulatedUser {
   readonly pushMagic: string;
   /** Waits for UserConfigured, as users of Shared iPads can. */
   isAwaitingConfiguration: boolean;
+  /** Only a user who is logged in asks for commands. */
+  isLoggedIn: boolean;
+  isDeleted: boolean;
   profiles: InstalledProfile[];
 }
 
@@ -40,6 +43,8 @@ export function createSimulatedUser(options: SimulatedUserOptions): SimulatedUse
     pushMagic: random.uuid(),
     pushToken: random.bytes(32),
     isAwaitingConfiguration: false,
+    isLoggedIn: true,
+    isDeleted: false,
     profiles: [],
   };
 }

@@ -35,7 +35,7 @@ export async function poll(session: DeviceSession, options: PollOptions): Promis
     await session.mdm.checkIn(checkOutMessage(device, session.topic));
     return offers;
   }
-  if (user === undefined) return offers;
+  if (user?.user.isLoggedIn !== true) return offers;
   return offers + (await answerOffers({ ...common, party: userParty(session, user) }));
 }
 

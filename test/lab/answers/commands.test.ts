@@ -1,38 +1,14 @@
 import { executeCommand } from '../../../src/lab/answers/commands.js';
-import type { LabPlatform } from '../../../src/lab/devices/device-models.js';
-import { Random } from '../../../src/lab/devices/random.js';
+import type { SimulatedDevice } from '../../../src/lab/devices/simulated-device.js';
+import { reportMessage } from '../../../src/lab/wire/messages.js';
+import { buildPlist, type PlistDict } from '../../../src/protocol/plist/plist.js';
 import {
-  createSimulatedDevice,
-  type SimulatedDevice,
-} from '../../../src/lab/devices/simulated-device.js';
-import { deviceChannel, reportMessage } from '../../../src/lab/wire/messages.js';
-import { buildPlist, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
-
-const COMMAND_UUID = '4f1c7d6a-9d3b-4f52-8c0e-0d5b2c1a7e90';
-
-function createDevice(platform: LabPlatform, isSupervised = true): SimulatedDevice {
-  for (let attempt = 0; ; attempt += 1) {
-    const random = new Random(`commands ${attempt}`);
-    const device = createSimulatedDevice({ platform, random });
-    if (device.identity.isSupervised === isSupervised) return device;
-  }
-}
-
-function reporterOf(device: SimulatedDevice) {
-  return { channel: deviceChannel(device), platform: device.identity.platform };
-}
-
-/** What a server reads off the wire once the device has answered. */
-function answerOf(device: SimulatedDevice, command: PlistDict): PlistDict {
-  const answer = executeCommand(device, command);
-  const requestType = String(command.RequestType);
-  const reported = { commandUuid: COMMAND_UUID, requestType, answer };
-  return parsePlistDict(reportMessage(reporterOf(device), reported));
-}
-
-function firstError(report: PlistDict) {
-  return (report.ErrorChain as PlistDict[])[0];
-}
+  answerOf,
+  COMMAND_UUID,
+  createDevice,
+  firstError,
+  reporterOf,
+} from './device-under-test.js';
 
 const PROFILE: PlistDict = {
   PayloadType: 'Configuration',
