@@ -72,6 +72,8 @@ export const WALK_THROUGHS: WalkThrough[] = [
       '"code": "waiting_until"',
       '"kind": "device_lock_pin"',
       '"encoding": "utf8"',
+      '"kind": "recovery_lock_password"',
+      '"PasswordVerified": true',
       '"kind": "filevault_recovery_key"',
     ],
     checks: 'grep -q FDERecoveryKeyEscrow "$FILES/filevault.mobileconfig"\n',
