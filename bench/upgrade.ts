@@ -1,7 +1,7 @@
 // npm run bench:upgrade. Migrates a database of the former release that was filled up, while connections
 // write to the tables of devices as devices make Muster write. Shows for each step of the plan how long it
 // took and how long the slowest of these writes waited. BENCH_DEVICES and BENCH_COMMANDS change the size;
-// BENCH_RECORD=on keeps the times for `muster migrate --plan`.
+// BENCH_RECORD=on keeps the times for `muster migrate --plan`, and the waits for a test that limits them.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { createLogger } from '../src/logger.js';
 import { makeBenchDirectory } from './load/bench-directory.js';
 import { openServer } from './load/database.js';
 
-const DEVICES = Number(process.env.BENCH_DEVICES ?? 10_000);
+const DEVICES = Number(process.env.BENCH_DEVICES ?? 1_000_000);
 const COMMANDS = Number(process.env.BENCH_COMMANDS ?? 1_000_000);
 const WRITERS = 4;
 const QUIET_MS = 5_000;
@@ -131,6 +131,7 @@ async function main(): Promise<void> {
   await sleep(QUIET_MS);
   show('no migration', QUIET_MS, writers.take());
   const took: Record<string, number> = {};
+  const slowestWrites: Record<string, number> = {};
   const logger = createLogger('info', {
     write: (line) => {
       const { migration, ms } = JSON.parse(line) as { migration?: string; ms: number };
@@ -142,11 +143,13 @@ async function main(): Promise<void> {
     const upTo = directoryUpTo(directory, names.at(-1) ?? '');
     const started = performance.now();
     await migrate(db, { logger, directory: upTo });
-    show(names.join(', '), performance.now() - started, writers.take());
+    const taken = writers.take();
+    show(names.join(', '), performance.now() - started, taken);
+    for (const name of names) slowestWrites[name] = Math.round(taken.slowest);
   }
   await writers.stop();
   if (RECORD) {
-    const recorded = { devices: DEVICES, commands: COMMANDS, ms: took };
+    const recorded = { devices: DEVICES, commands: COMMANDS, ms: took, slowestWriteMs: slowestWrites };
     writeFileSync(RECORDED, `${JSON.stringify(recorded, null, 2)}\n`);
   }
   await db.close();
