@@ -149,7 +149,12 @@ async function main(): Promise<void> {
   }
   await writers.stop();
   if (RECORD) {
-    const recorded = { devices: DEVICES, commands: COMMANDS, ms: took, slowestWriteMs: slowestWrites };
+    const recorded = {
+      devices: DEVICES,
+      commands: COMMANDS,
+      ms: took,
+      slowestWriteMs: slowestWrites,
+    };
     writeFileSync(RECORDED, `${JSON.stringify(recorded, null, 2)}\n`);
   }
   await db.close();

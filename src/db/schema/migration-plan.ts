@@ -13,12 +13,15 @@ export interface PlannedMigration {
   effects: PlannedEffect[];
   /** How long it took where it was tried; undefined where it was not. */
   measuredMs?: number | undefined;
+  /** The longest that one of the devices' writes took meanwhile; undefined where it was not tried. */
+  slowestWriteMs?: number | undefined;
 }
 
 /** Rows of the database on which migrations were tried: of the former release, see bench/upgrade.ts. */
 export const MEASURED_ON = { devices: measured.devices, commands: measured.commands };
 
 const MEASURED_MS: Partial<Record<string, number>> = measured.ms;
+const SLOWEST_WRITE_MS: Partial<Record<string, number>> = measured.slowestWriteMs;
 
 export interface PlannedEffect extends Omit<Effect, 'name'> {
   names: string[];
@@ -51,7 +54,8 @@ export async function planMigrations(
     for (const name of names) {
       const effects = joined(await migrationEffects(source, name, catalog));
       const shown = effects.flatMap((one) => withRows(one, catalog));
-      migrations.push({ name, effects: shown, measuredMs: MEASURED_MS[name] });
+      const [measuredMs, slowestWriteMs] = [MEASURED_MS[name], SLOWEST_WRITE_MS[name]];
+      migrations.push({ name, effects: shown, measuredMs, slowestWriteMs });
     }
     const inTransaction = names.every((name) => source.usesTransaction(name));
     steps.push({ inTransaction, migrations });

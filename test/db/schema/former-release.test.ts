@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { LEFT_OUT } from '../../../src/db/backup/backup-tables.js';
 import { migrate, migrationStatus } from '../../../src/db/schema/migrate.js';
-import { planMigrations } from '../../../src/db/schema/migration-plan.js';
+import { MEASURED_ON, planMigrations } from '../../../src/db/schema/migration-plan.js';
 import {
   DirectoryMigrationSource,
   MIGRATIONS_DIRECTORY,
@@ -126,6 +126,13 @@ describe('the database of the former release', () => {
     const migrations = (await planMigrations(test.db)).flatMap((step) => step.migrations);
     const untimed = migrations.filter(({ measuredMs }) => measuredMs === undefined);
     expect(untimed.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('kept no write of a device waiting for more than a second, with a million devices', async () => {
+    expect(MEASURED_ON.devices).toBeGreaterThanOrEqual(1_000_000);
+    const migrations = (await planMigrations(test.db)).flatMap((step) => step.migrations);
+    const slow = migrations.filter(({ slowestWriteMs = Infinity }) => slowestWriteMs > 1_000);
+    expect(slow.map(({ name }) => name)).toEqual([]);
   });
 
   it('keeps what processes of the former release read and write during the upgrade', async () => {

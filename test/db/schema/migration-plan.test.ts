@@ -150,7 +150,7 @@ exports.down = async () => undefined;\n`,
           migrations: times.map((measuredMs, n) => ({ name: `m${n}`, effects: [], measuredMs })),
         },
       ]).at(-1);
-    const where = 'where it was tried: 10,000 devices, 1,000,000 commands, and 2 cores.';
+    const where = 'where it was tried: 1,000,000 devices, 1,000,000 commands, and 2 cores.';
     expect(step(340, 1_210)).toBe(`  It took 1.6 s ${where}`);
     expect(step(340, undefined)).toBe(`  1 of these 2 migrations took 0.3 s ${where}`);
     expect(step(undefined)).toBe('  How long it takes was not measured.');
