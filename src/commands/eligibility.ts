@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import {
   type DeviceTarget,
@@ -73,27 +72,6 @@ export function eligibilityFaults(
       return { code: TARGET_CODES[fault.rule], detail };
     }),
   ];
-}
-
-export interface CommandOffer extends Pick<EligibilityOptions, 'isForUser' | 'isForced'> {
-  deviceId: number;
-  requestType: string;
-  /** JSON text of `EligibilityFacts` without `id`. */
-  facts: string;
-}
-
-/** Without faults. Devices of equal facts get the same commands by the thousand. */
-const FAULTLESS_OFFERS = new LRUCache<string, true>({ max: 5_000 });
-
-/** The same for a command that is about to be sent, with the facts as the device path reads them. */
-export function eligibilityFaultsOfOffer(offer: CommandOffer): CommandFault[] {
-  const { deviceId, requestType, facts, isForUser, isForced } = offer;
-  const key = `${requestType} ${isForUser} ${isForced} ${facts}`;
-  if (FAULTLESS_OFFERS.has(key)) return [];
-  const target = { ...(JSON.parse(facts) as Omit<EligibilityFacts, 'id'>), id: deviceId };
-  const faults = eligibilityFaults(target, requestType, { isForUser, isForced });
-  if (faults.length === 0) FAULTLESS_OFFERS.set(key, true);
-  return faults;
 }
 
 /** Attributes that decide about eligibility and that the device has not reported. The command is queued anyway. */

@@ -1,7 +1,12 @@
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import type { CommandRow } from '../db/devices/command-repository.js';
 import type { EligibilityFacts } from '../db/devices/device-repository.js';
-import { type ReducedParameters, reduceParameters } from '../protocol/apple/command-reduction.js';
+import {
+  type ExcludedKey,
+  type ReducedParameters,
+  reduceParameters,
+} from '../protocol/apple/command-reduction.js';
+import type { CommandTarget } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import { type CommandFault, throwFaults } from './change-faults.js';
 import { commandTarget, describeFault, isUserEnrollment, TARGET_CODES } from './eligibility.js';
@@ -9,6 +14,7 @@ import { readParameters } from './payload.js';
 import type { JsonObject } from './present-command.js';
 
 const PARAMETERS = '/data/attributes/parameters';
+const QUERIES = '/Queries/';
 
 interface GivenCommand<Parameters> {
   requestType: string;
@@ -21,11 +27,16 @@ export function parametersFor<Parameters extends PlistDict | JsonObject>(
   target: EligibilityFacts,
   { requestType, parameters, isForUser }: GivenCommand<Parameters>,
 ): ReducedParameters<Parameters> {
-  return reduceParameters(requestType, parameters, {
+  return reduceParameters(requestType, parameters, parameterTarget(target, isForUser));
+}
+
+/** The target of the keys of a command, whose user enrollment counts too. */
+export function parameterTarget(target: EligibilityFacts, isForUser: boolean): CommandTarget {
+  return {
     ...commandTarget(target),
     userEnrollment: isUserEnrollment(target),
     channel: isForUser ? 'user' : 'device',
-  });
+  };
 }
 
 /** Each key, query and setting that the device can't take. A fact it has not reported excludes none. */
@@ -33,9 +44,31 @@ export function parameterFaults(
   target: EligibilityFacts,
   command: GivenCommand<PlistDict>,
 ): CommandFault[] {
-  return parametersFor(target, command).excluded.map(({ name, pointer, fault }) => ({
+  return faultsOfKeys(target, command, parametersFor(target, command).excluded);
+}
+
+/**
+ * The same for a command that is about to be sent. A device leaves queries that it does not know out of its answer:
+ * they are a fault only if no other query is left.
+ */
+export function offeredParameterFaults(
+  target: EligibilityFacts,
+  command: GivenCommand<PlistDict>,
+): CommandFault[] {
+  const { excluded, fault } = parametersFor(target, command);
+  const isAnswered = fault === undefined && command.requestType === 'DeviceInformation';
+  const decisive = excluded.filter(({ pointer }) => !isAnswered || !pointer.startsWith(QUERIES));
+  return faultsOfKeys(target, command, decisive);
+}
+
+function faultsOfKeys(
+  target: EligibilityFacts,
+  { requestType }: GivenCommand<PlistDict>,
+  excluded: readonly ExcludedKey[],
+): CommandFault[] {
+  return excluded.map(({ name, pointer, fault }) => ({
     code: TARGET_CODES[fault.rule],
-    detail: describeFault(fault, target, `${name.split('.').at(-1)} of ${command.requestType}`),
+    detail: describeFault(fault, target, `${name.split('.').at(-1)} of ${requestType}`),
     source: { pointer: `${PARAMETERS}${pointer}` },
   }));
 }

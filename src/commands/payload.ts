@@ -198,7 +198,12 @@ export function readParameters(
   box: SecretBox,
   command: { uuid: string; payload: Buffer; isShared?: boolean },
 ): PlistDict {
-  const { Command } = parsePlistDict(openPayload(box, command));
+  return parametersIn(openPayload(box, command));
+}
+
+/** The Command dictionary of a plist that is sent, less RequestType. */
+export function parametersIn(plist: Buffer): PlistDict {
+  const { Command } = parsePlistDict(plist);
   if (!isPlistDict(Command)) return {};
   const { RequestType: _, ...parameters } = Command;
   return parameters;

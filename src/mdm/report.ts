@@ -1,4 +1,4 @@
-import { eligibilityFaultsOfOffer } from '../commands/eligibility.js';
+import { faultsOfOffer } from '../commands/offer-eligibility.js';
 import { openPayload, sealReport } from '../commands/payload.js';
 import { staleSecrets } from '../commands/rendered-profile.js';
 import { promoteRenewal } from '../db/device-path/check-ins.js';
@@ -103,7 +103,7 @@ async function recordUnknown(
   logger.info({ deviceId, commandUuid, status }, 'report for an unknown or finished command');
 }
 
-/** A command that can't be sent ends here; there are fewer types of commands than this. */
+/** Commands that can't be sent and end at one contact. */
 const MAX_ENDED = 100;
 
 /**
@@ -156,7 +156,7 @@ async function openOrWithdraw(
 async function endUnsendable(
   { userKey }: IncomingReport,
   { deviceId, next, isNextExhausted }: ExchangeResult,
-  { db, logger }: MdmServices,
+  { db, box, logger }: MdmServices,
 ): Promise<boolean> {
   if (deviceId === null) return false;
   if (isNextExhausted) {
@@ -168,11 +168,14 @@ async function endUnsendable(
   if (next === null) return false;
   const { uuid, requestType, isForced, facts } = next;
   const isForUser = userKey !== undefined;
-  const offer = { deviceId, requestType, facts, isForUser, isForced };
-  const faults = eligibilityFaultsOfOffer(offer);
+  const openPlist = () => openPayload(box, next);
+  const offer = { deviceId, requestType, facts, isForUser, isForced, openPlist };
+  const { ofType, ofParameters } = faultsOfOffer(offer);
+  const faults = [...ofType, ...ofParameters];
   if (faults.length === 0) return false;
   const reason = `not_eligible_any_more: ${faults.map(({ detail }) => detail).join('; ')}`;
-  await withdrawIneligible(db, { deviceId, userKey, requestType, uuid, reason });
+  if (ofType.length === 0) await withdrawCommand(db, { deviceId, uuid, reason });
+  else await withdrawIneligible(db, { deviceId, userKey, requestType, uuid, reason });
   logger.info({ deviceId, userKey, requestType, reason }, 'a command is no longer possible');
   return true;
 }

@@ -112,3 +112,79 @@ describe('a command that its device can no longer take', () => {
     expect(await command(uuid)).toMatchObject({ status: 'Sent', reason: null, attempts: 1 });
   });
 });
+
+describe('parameters that the device can no longer take', () => {
+  const knows = (facts: Record<string, unknown>) =>
+    app.db.knex('devices').where({ id }).update(facts);
+
+  async function queueWith(type: string, parameters: object, query = ''): Promise<string> {
+    const document = commandDocument(id, type, { parameters });
+    const { status, body } = await adminApi(app).post(`/commands${query}`, document);
+    expect([status, body.errors]).toEqual([201, undefined]);
+    return body.data.attributes.uuid;
+  }
+
+  const cancelled = (detail: string) => ({
+    status: 'Cancelled',
+    reason: `not_eligible_any_more: ${detail}`,
+    attempts: 0,
+    sent_at: null,
+  });
+
+  it('cancel a command with a PIN once the device turns out to have none, and the next one is sent', async () => {
+    await knows({ platform: null, os_version: null });
+    const withPin = await queueWith('DeviceLock', { PIN: '123456' });
+    const forced = await queueWith('DeviceLock', { PIN: '654321' }, '?force=true');
+    await knows({ platform: 'iOS', os_version: '18.0' });
+    const sent = commandIn(await device.idle());
+    expect([sent?.uuid, sent?.command.PIN]).toEqual([forced, '654321']);
+    expect(await command(withPin)).toEqual(
+      cancelled(`PIN of DeviceLock does not exist on iOS, which device ${id} runs`),
+    );
+  });
+
+  it('cancel no other command of its type', async () => {
+    await knows({ platform: null, os_version: null });
+    const withPin = await queueWith('DeviceLock', { PIN: '123456' });
+    const without = await queueWith('DeviceLock', { Message: 'PIN' });
+    await knows({ platform: 'iOS', os_version: '18.0' });
+    expect(commandIn(await device.idle())?.uuid).toBe(without);
+    expect((await command(withPin))?.status).toBe('Cancelled');
+  });
+
+  it('cancel Settings with a setting of another platform, and name each', async () => {
+    await knows({ platform: null, os_version: null });
+    const Settings = [
+      { Item: 'HostName', HostName: 'mac' },
+      { Item: 'DeviceName', DeviceName: 'mac' },
+      { Item: 'MDMOptions', MDMOptions: { BootstrapTokenAllowed: true } },
+    ];
+    const uuid = await queueWith('Settings', { Settings });
+    await knows({ platform: 'iOS', os_version: '18.0', is_supervised: true });
+    expect(commandIn(await device.idle())).toBeUndefined();
+    expect(await command(uuid)).toEqual(
+      cancelled(
+        `HostName of Settings does not exist on iOS, which device ${id} runs; ` +
+          `BootstrapTokenAllowed of Settings does not exist on iOS, which device ${id} runs`,
+      ),
+    );
+  });
+
+  it('cancel a question only if the device knows none of its queries', async () => {
+    const some = { Queries: ['DeviceName', 'OSUpdateSettings'] };
+    const none = await queueWith('DeviceInformation', { Queries: ['OSUpdateSettings'] });
+    const partly = await queueWith('DeviceInformation', some);
+    await runs('27.0');
+    const sent = commandIn(await device.idle());
+    expect([sent?.uuid, sent?.command]).toEqual([
+      partly,
+      { ...some, RequestType: 'DeviceInformation' },
+    ]);
+    expect(await command(none)).toEqual(
+      cancelled(
+        'OSUpdateSettings of DeviceInformation was removed with macOS 27.0, ' +
+          `and the device runs 27.0 (device ${id})`,
+      ),
+    );
+  });
+});

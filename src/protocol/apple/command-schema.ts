@@ -20,6 +20,7 @@ export {
   targetFaults,
   undecidedBy,
 } from './command-target.js';
+export { excludedNames } from './excluded-names.js';
 export { hasSecrets, type JsonValue, maskSecrets, plistToJson, secretNames } from './plist-json.js';
 export type { Platform } from './schema-types.js';
 
