@@ -151,11 +151,14 @@ const NEAREST_NAMES = 5;
 const MAX_NAME_LENGTH = 40;
 
 /** Names for the message about an unknown one: all known names, or the most similar of many. */
-export function knownNames(unknown: string, names: readonly string[]): string {
+export function knownNames(
+  unknown: string,
+  names: readonly string[],
+  all = '/api/v1/openapi.json has all',
+): string {
   if (names.length === 0) return 'there are none';
   if (names.length <= FEW_NAMES) return `known: ${names.join(', ')}`;
   const nearest = nearestNames(unknown, names).slice(0, NEAREST_NAMES);
-  const all = '/api/v1/openapi.json has all';
   return `the nearest of ${names.length} known ones: ${nearest.join(', ')} (${all})`;
 }
 

@@ -43,7 +43,8 @@ export function readBatchCommand(
   commands: Pick<CommandAdministration, 'faults'>,
   { requestType, parameters }: { requestType: string; parameters: JsonObject },
 ): { command: BatchCommand; faults: ErrorDetail[] } {
-  const { value: template, faults: ofSchema } = checkJsonParameters(requestType, parameters);
+  const checked = checkJsonParameters(requestType, parameters, { mayHaveVariables: true });
+  const { value: template, faults: ofSchema } = checked;
   const isOwn = involvesSecret(requestType) || requestType === CLEAR_PASSCODE;
   const ofSecrets = involvesSecret(requestType) ? commands.faults({ requestType, parameters }) : [];
   const kept = isOwn ? ofSchema.filter((fault) => !isCompletedLater(fault)) : ofSchema;

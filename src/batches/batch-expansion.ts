@@ -6,6 +6,7 @@ import { payloadTemplate } from '../commands/payload.js';
 import type { JsonObject } from '../commands/present-command.js';
 import type { CommandQueue, QueuedCommand, QueueOptions } from '../commands/queue.js';
 import { mayHavePin } from '../commands/secrets/command-secrets.js';
+import { isValid } from '../commands/value-faults.js';
 import type { SecretBox } from '../crypto/secrets/secret-box.js';
 import { type Batch, noteSlice } from '../db/batches/batch-repository.js';
 import {
@@ -21,7 +22,6 @@ import {
 import type { Transaction } from '../db/connection/unit-of-work.js';
 import { type SharedPayload, storeSharedPayloads } from '../db/devices/shared-payloads.js';
 import { AppError } from '../errors.js';
-import { validateCommand } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import { type Decision, decide, needsOf } from './batch-decision.js';
 import {
@@ -289,7 +289,7 @@ function renderFor(
   values: Readonly<Record<string, string>> | null,
 ): Decision {
   const parameters = renderParameters(decision.parameters, valuesOf(values));
-  if (validateCommand(requestType, parameters).length > 0) return { refusal: 'validation_failed' };
+  if (!isValid(requestType, parameters)) return { refusal: 'validation_failed' };
   return { ...decision, parameters };
 }
 

@@ -30,7 +30,11 @@ import {
   requireEligibleUser,
   requireEnrolled,
 } from './eligibility.js';
-import { requireEligibleParameters, storedParameterFaults } from './parameter-eligibility.js';
+import {
+  parameterFaults,
+  requireEligibleParameters,
+  storedParameterFaults,
+} from './parameter-eligibility.js';
 import { checkJsonParameters, openReport } from './payload.js';
 import {
   type JsonObject,
@@ -147,14 +151,9 @@ export class CommandAdministration {
   }
 
   /** Why the device is not eligible, as faults of the document. None for an unknown device. */
-  async ineligibility(
-    trx: Transaction,
-    { deviceId, userId, requestType, isForced }: Omit<EnqueueInput, 'parameters'>,
-  ): Promise<ErrorDetail[]> {
-    const target = await findTarget(trx, deviceId);
-    if (target === undefined) return [];
-    const isForUser = userId !== undefined;
-    return eligibilityDetails(target, requestType, { isForUser, isForced });
+  async ineligibility(trx: Transaction, input: EnqueueInput): Promise<ErrorDetail[]> {
+    const target = await findTarget(trx, input.deviceId);
+    return target === undefined ? [] : ineligibilityOf(target, input, readCommand(input).value);
   }
 
   async update(
@@ -264,16 +263,27 @@ export class CommandAdministration {
 function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict {
   const { userId, requestType, isForced } = input;
   const { value, faults } = readCommand(input);
-  const isForUser = userId !== undefined;
-  const options = { isForUser, isForced };
   if (faults.length > 0) {
-    throw validationError([...faults, ...eligibilityDetails(target, requestType, options)]);
+    throw validationError([...faults, ...ineligibilityOf(target, input, value)]);
   }
-  requireEligible(target, requestType, { ...options, pointer: REQUEST_TYPE_POINTER });
+  const isForUser = userId !== undefined;
+  requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
   if (isForced !== true) {
     requireEligibleParameters(target, { requestType, parameters: value, isForUser });
   }
   return value;
+}
+
+/** What the device can't take: the command, or else keys of it. */
+function ineligibilityOf(
+  target: DeviceTarget,
+  { userId, requestType, isForced }: EnqueueInput,
+  parameters: PlistDict,
+): ErrorDetail[] {
+  const isForUser = userId !== undefined;
+  const ofType = eligibilityDetails(target, requestType, { isForUser, isForced });
+  if (ofType.length > 0 || isForced === true) return ofType;
+  return parameterFaults(target, { requestType, parameters, isForUser });
 }
 
 /** The parameters as plist values, and every fault of them and of the times. */

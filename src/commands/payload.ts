@@ -13,9 +13,9 @@ import {
   parsePlistDict,
 } from '../protocol/plist/plist.js';
 import { isPlainProfile } from '../protocol/profiles/plain-profile.js';
-import { isConfigurationProfile } from '../protocol/profiles/profile-kind.js';
 import { newCommandUuid } from './command-uuid.js';
 import type { PlannedCommand } from './inventory-plan.js';
+import { type ValueOptions, valueFaults } from './value-faults.js';
 
 /** Placeholder in stored bodies for the CommandUUID, which is the last value of the plist. */
 const NO_UUID = '00000000-0000-0000-0000-000000000000';
@@ -238,9 +238,10 @@ export function readJsonParameters(requestType: string, parameters: unknown): Pl
 export function checkJsonParameters(
   requestType: string,
   parameters: unknown,
+  options: ValueOptions = {},
 ): { value: PlistDict; faults: ErrorDetail[] } {
   const { value, faults } = jsonToPlist(requestType, parameters);
-  const found = [...faults, ...profileFaults(requestType, value)];
+  const found = [...faults, ...valueFaults(requestType, value, options)];
   const hint = Object.hasOwn(HINTS, requestType) ? HINTS[requestType] : undefined;
   return { value, faults: hint === undefined ? found : found.map((one) => withHint(one, hint)) };
 }
@@ -267,16 +268,6 @@ function withHint(fault: ErrorDetail, { key, text }: Hint): ErrorDetail {
   if (!isMissing && key !== 'UnlockToken') return fault;
   if (fault.source?.pointer !== `${PARAMETERS}/${key}`) return fault;
   return { ...fault, detail: `${fault.detail}; ${text}` };
-}
-
-const NO_PROFILE =
-  'Payload must be a configuration profile in base64: a property list whose PayloadType is ' +
-  'Configuration, or a signed or encrypted one';
-
-function profileFaults(requestType: string, { Payload: profile }: PlistDict): ErrorDetail[] {
-  if (requestType !== 'InstallProfile' || !Buffer.isBuffer(profile)) return [];
-  if (isConfigurationProfile(profile)) return [];
-  return [{ detail: NO_PROFILE, source: { pointer: `${PARAMETERS}/Payload` } }];
 }
 
 /** What a sealed part of a command is bound to. */

@@ -299,6 +299,39 @@ describe('a key that the device cannot take', () => {
     expect((await queue(id, type, { ...forced, token: operator })).status).toBe(403);
   });
 
+  it('is named beside other faults of the parameters, each at its place', async () => {
+    const id = await addDevice({ platform: 'iOS', os_version: '18.0', is_supervised: false });
+    const Settings = [
+      { Item: 'Colour' },
+      null,
+      { Item: 'HostName', HostName: 'desk' },
+      { Item: 'TimeZone', TimeZone: 'Mars/Olympus' },
+    ];
+    const { status, errors } = await queue(id, 'Settings', { parameters: { Settings } });
+    const at = (place: string) => ({
+      source: { pointer: `/data/attributes/parameters/Settings/${place}` },
+    });
+    expect([status, errors]).toMatchObject([
+      422,
+      [
+        { ...at('1'), detail: '1 must not be null' },
+        { ...at('0/Item'), detail: expect.stringMatching(/^Item must be one of Wallpaper, /) },
+        {
+          ...at('3/TimeZone'),
+          detail:
+            'TimeZone must be a name of the IANA time zone database, such as Europe/Berlin or America/New_York',
+        },
+        {
+          ...at('2'),
+          code: 'unsupported_on_platform',
+          detail: `HostName of Settings does not exist on iOS, which device ${id} runs`,
+        },
+        { ...at('3'), code: 'not_supervised' },
+      ],
+    ]);
+    expect(errors).toHaveLength(5);
+  });
+
   it('is queued while the fact that decides is unknown', async () => {
     const Settings = [{ Item: 'DeviceName', DeviceName: 'Desk' }];
     const id = await addDevice({ platform: 'iOS' });

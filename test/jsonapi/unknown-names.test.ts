@@ -127,7 +127,8 @@ describe('a name that the API does not have', () => {
       422,
       [
         '/data/attributes/parameters/PIN',
-        'PIN must be six digits; leave it out and Muster makes one',
+        'PIN must be six digits. Leave it out: Muster makes one for a Mac that needs one, ' +
+          'and other devices have none',
       ],
       ['/data/attributes/parameters/Colour', expect.any(String)],
       ['/data/attributes/parameters/Message', expect.any(String)],

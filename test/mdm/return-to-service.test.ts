@@ -5,7 +5,7 @@ import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.
 
 const SETTINGS = '/configuration/return_to_service';
 const WIFI = Buffer.from(
-  '<?xml version="1.0"?><plist>com.apple.wifi.managed wifi-password-of-the-test</plist>',
+  '<?xml version="1.0"?><plist>com.apple.wifi.managed SSID_STR wifi-password-of-the-test</plist>',
 );
 const MDM = Buffer.from('<plist>enrollment of the test</plist>');
 const BOOTSTRAP = Buffer.from('bootstrap token of the test');
@@ -218,6 +218,27 @@ describe('the settings of return to service', () => {
     ]);
     const encrypted = '<plist><dict><key>EncryptedPayloadContent</key></dict></plist>';
     expect((await set(Buffer.from(encrypted))).status).toBe(200);
+  });
+
+  it('refuse a Wi-Fi profile that names no network', async () => {
+    const set = (keys: string) => {
+      const profile = `<plist><string>com.apple.wifi.managed</string>${keys}</plist>`;
+      const wifi_profile = Buffer.from(profile).toString('base64');
+      return adminApi(app).patch(SETTINGS, { wifi_profile });
+    };
+    const { status, body } = await set('<key>Password</key>');
+    expect([status, body.errors]).toMatchObject([
+      422,
+      [
+        {
+          detail:
+            'wifi_profile must have SSID_STR in its Wi-Fi payload: the name of the network that devices join',
+          source: { pointer: '/wifi_profile' },
+        },
+      ],
+    ]);
+    expect((await set('<key>SSID_STR</key>')).status).toBe(200);
+    expect((await set('<key>IsHotspot</key><key>DomainName</key>')).status).toBe(200);
   });
 
   it('name the command that makes base64 of a profile', async () => {

@@ -33,6 +33,11 @@ const RULES: Record<string, SecretRule> = {
 
 const PIN_FORMAT = '\\d{6}';
 const PIN = new RegExp(`^${PIN_FORMAT}$`);
+const NO_PIN =
+  'PIN must be six digits. Leave it out: Muster makes one for a Mac that needs one, and other devices have none';
+
+const NO_PASSWORD =
+  'Password must not be empty; leave it out and Muster sends the last confirmed one';
 
 /** Without 0, O, 1, I and L: a person types it from a screen, before any keyboard layout is loaded. */
 const LETTERS = '23456789abcdefghjkmnpqrstuvwxyz';
@@ -113,8 +118,7 @@ async function completeByRule(
     const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }
-  const hasNone = sets === 'PIN' && !mayHavePin(target.platform);
-  if (sets === undefined || hasNone) return { parameters: complete };
+  if (sets === undefined) return { parameters: complete };
   if (complete[sets] === undefined && needsNew(sets, target, requestType)) {
     complete[sets] = sets === 'PIN' ? newPin() : newPassword();
   }
@@ -170,15 +174,17 @@ export function secretFaults(requestType: string, parameters: JsonObject): Error
   if (pinFormat(requestType) === undefined) return passwordFaults(parameters);
   if (pin === undefined || (typeof pin === 'string' && PIN.test(pin))) return [];
   const source = { pointer: `${PARAMETERS}/PIN` };
-  return [{ detail: 'PIN must be six digits; leave it out and Muster makes one', source }];
+  return [{ detail: NO_PIN, source }];
 }
 
 function passwordFaults(parameters: JsonObject): ErrorDetail[] {
   return ['NewPassword', 'CurrentPassword', 'Password'].flatMap((name) => {
     const password = parameters[name];
+    const source = { pointer: `${PARAMETERS}/${name}` };
+    if (name === 'Password' && password === '') return [{ detail: NO_PASSWORD, source }];
     if (typeof password !== 'string' || password.length <= MAX_PASSWORD) return [];
     const detail = `${name} must have at most ${MAX_PASSWORD} characters`;
-    return [{ detail, source: { pointer: `${PARAMETERS}/${name}` } }];
+    return [{ detail, source }];
   });
 }
 

@@ -69,7 +69,7 @@ export function jsonToPlist(
 
 function unknownType(requestType: string): ErrorDetail {
   const shown = requestType.slice(0, 80);
-  const known = knownNames(shown, requestTypes());
+  const known = knownNames(shown, requestTypes(), 'GET /api/v1/command_types lists all');
   return fault(
     `${ATTRIBUTES}/request_type`,
     `'${shown}' is not a request type of Apple's; ${known}`,

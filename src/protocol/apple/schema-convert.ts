@@ -102,7 +102,8 @@ function convertArray(key: SchemaKey | undefined, json: unknown[], context: Cont
         : undefined;
     const pointer = `${context.pointer}/${index}`;
     const value = convert(element, member, { ...context, pointer, depth: context.depth + 1 });
-    if (value !== undefined) values.push(value);
+    // One that can't be converted keeps its place, so that the pointers of the others stay right.
+    values.push(value ?? '');
   }
   return values;
 }

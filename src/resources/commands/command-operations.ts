@@ -88,10 +88,11 @@ export async function furtherFaults({
   context,
   services: { commands },
 }: CreateOperation<CommandServices>): Promise<ErrorDetail[]> {
-  const { request_type: requestType } = attributes;
+  const { request_type: requestType, parameters } = attributes;
   if (typeof requestType !== 'string' || typeof toOne.device !== 'number') return [];
   return commands.ineligibility(trx, {
     requestType,
+    parameters: (parameters ?? {}) as JsonObject,
     deviceId: toOne.device,
     userId: typeof toOne.user === 'number' ? toOne.user : undefined,
     isForced: flags.has('force') && context.actor.role === 'admin',

@@ -23,21 +23,31 @@ const HIDING = [
 const NO_PROFILE =
   'must be a configuration profile in base64 (openssl base64 -A -in FILE.mobileconfig makes it)';
 
+/** What a Wi-Fi payload names its network by: a name, or the domain of a Passpoint network. */
+const NETWORK_KEYS = ['SSID_STR', 'DomainName'];
+
 const NO_WIFI = `must have a Wi-Fi payload (${WIFI_PAYLOAD}): devices join a network by it`;
+
+const NO_NETWORK =
+  'must have SSID_STR in its Wi-Fi payload: the name of the network that devices join';
 
 /** Base64 of a configuration profile; what else it says is the device's to judge. */
 function profile(sealed: string, { mustHaveWifi = false } = {}): Attribute {
   const own = text({ writeOnly: true, derivedFrom: [sealed], min: 1, max: MAX_PROFILE });
   const base64 = z.string().refine(isProfile, { error: NO_PROFILE, abort: true });
-  const schema = mustHaveWifi ? base64.refine(mayHaveWifi, { error: NO_WIFI }) : base64;
+  const schema = mustHaveWifi
+    ? base64
+        .refine((given) => mayHave(given, [WIFI_PAYLOAD]), { error: NO_WIFI, abort: true })
+        .refine((given) => mayHave(given, NETWORK_KEYS), { error: NO_NETWORK })
+    : base64;
   return { ...own, schema: own.schema.pipe(schema) };
 }
 
-/** False where the bytes show that there is no such payload: what is encrypted, or in pieces, is hidden. */
-function mayHaveWifi(base64: string): boolean {
+/** False where the bytes show that there is none of these texts: what is encrypted, or in pieces, is hidden. */
+function mayHave(base64: string, texts: readonly string[]): boolean {
   const bytes = Buffer.from(base64, 'base64');
   const isHidden = HIDING.some((text) => bytes.includes(text));
-  return isHidden || bytes.includes(WIFI_PAYLOAD);
+  return isHidden || texts.some((text) => bytes.includes(text));
 }
 
 function isProfile(base64: string): boolean {

@@ -1,3 +1,4 @@
+import { buildPlist } from '../../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../../helpers/device.js';
 import { eventually } from '../../push/push-fixture.js';
@@ -110,9 +111,11 @@ describe('the PIN of a Mac', () => {
     'is refused as %j: it needs six digits',
     async (PIN) => {
       const { status, errors } = await queue('DeviceLock', { PIN });
-      expect([status, errors[0].source]).toEqual([
+      expect([status, errors[0].source, errors[0].detail]).toEqual([
         422,
         { pointer: '/data/attributes/parameters/PIN' },
+        'PIN must be six digits. Leave it out: Muster makes one for a Mac that needs one, ' +
+          'and other devices have none',
       ]);
       expect([await states(), await app.db.knex('commands').where({ device_id: id })]).toEqual([
         [],
@@ -129,7 +132,7 @@ describe('the PIN of a Mac', () => {
     expect(await states()).toEqual([]);
   });
 
-  it('is refused for a device that has none, and no secret even when it is forced', async () => {
+  it('is refused for a device that has none, and is kept when it is forced', async () => {
     await reports({ platform: 'iOS', os_version: '18.0' });
     const { status, errors } = await queue('DeviceLock', { PIN: '123456' });
     expect([status, errors]).toEqual([
@@ -145,7 +148,8 @@ describe('the PIN of a Mac', () => {
     const document = commandDocument(id, 'EraseDevice', { parameters: { PIN: '123456' } });
     expect((await adminApi(app).post('/commands?force=true', document)).status).toBe(201);
     expect(await sent()).toEqual({ PIN: '123456' });
-    expect(await states()).toEqual([]);
+    expect(await states()).toEqual([['erase_pin', 'sent', false]]);
+    expect(await reveal((await secrets())[0]?.id)).toBe('123456');
   });
 
   it('is deleted with its command when that is deleted before it was sent', async () => {
@@ -190,6 +194,24 @@ describe('the recovery lock', () => {
       [kind, 'confirmed', true],
     ]);
   });
+
+  it.each(['VerifyRecoveryLock', 'VerifyFirmwarePassword'])(
+    'is not verified by %s with an empty password',
+    async (type) => {
+      await reports({ is_apple_silicon: type === 'VerifyRecoveryLock' });
+      const { status, errors } = await queue(type, { Password: '' });
+      expect([status, errors]).toMatchObject([
+        422,
+        [
+          {
+            detail:
+              'Password must not be empty; leave it out and Muster sends the last confirmed one',
+            source: { pointer: '/data/attributes/parameters/Password' },
+          },
+        ],
+      ]);
+    },
+  );
 
   it('is cleared by an empty password, after which there is none to verify', async () => {
     await carryOut('SetRecoveryLock', { NewPassword: 'chosen' });
@@ -251,7 +273,10 @@ describe('which secret is in effect', () => {
 
   it('is none that is known once a password was set by its hash alone', async () => {
     await carryOut('SetAutoAdminPassword', { GUID: 'G', password: 'known' });
-    await carryOut('SetAutoAdminPassword', { GUID: 'G', passwordHash: 'aGVsbG8=' });
+    const passwordHash = buildPlist({
+      'SALTED-SHA512-PBKDF2': { entropy: Buffer.alloc(128), iterations: 1, salt: Buffer.alloc(32) },
+    }).toString('base64');
+    await carryOut('SetAutoAdminPassword', { GUID: 'G', passwordHash });
     const rows = await secrets();
     expect(rows.map(({ attributes }) => attributes)).toMatchObject([
       { state: 'superseded', is_current: false, is_known: true, is_removal: false },

@@ -2,7 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { pbkdf2Sync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isPlistDict, type PlistDict, parsePlistDict } from '../../../src/protocol/plist/plist.js';
+import {
+  buildPlist,
+  isPlistDict,
+  type PlistDict,
+  parsePlistDict,
+} from '../../../src/protocol/plist/plist.js';
 import {
   ADMIN_TOKEN,
   adminApi,
@@ -240,9 +245,16 @@ describe('the password of an administrator account', () => {
   });
 
   it('is unknown when the request contains its hash', async () => {
-    const passwordHash = Buffer.from('a hash').toString('base64');
+    const hash = buildPlist({
+      'SALTED-SHA512-PBKDF2': {
+        entropy: Buffer.alloc(128, 1),
+        iterations: 30_000,
+        salt: Buffer.alloc(32, 2),
+      },
+    });
+    const passwordHash = hash.toString('base64');
     const got = await carryOut('SetAutoAdminPassword', { GUID, passwordHash }, () => ({}));
-    expect(got.passwordHash).toEqual(Buffer.from('a hash'));
+    expect(got.passwordHash).toEqual(hash);
     expect(await values('admin_password')).toEqual([]);
   });
 

@@ -180,7 +180,7 @@ async function configure(app: TestApp, say: Say): Promise<void> {
     .expect(201);
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
   const file = (what: string) =>
-    Buffer.from(`<plist>com.apple.wifi.managed ${say(what)}</plist>`).toString('base64');
+    Buffer.from(`<plist>com.apple.wifi.managed SSID_STR ${say(what)}</plist>`).toString('base64');
   await adminApi(app)
     .patch('/configuration/return_to_service', {
       wifi_profile: file('Wi-Fi of return to service'),

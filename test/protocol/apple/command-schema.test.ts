@@ -27,7 +27,7 @@ describe("checking commands against Apple's schema", () => {
       {
         detail:
           "'DeviceInfo' is not a request type of Apple's; the nearest of 68 known ones: DeviceInformation, " +
-          'DeviceLock, SecurityInfo, DeleteUser, DeviceLocation (/api/v1/openapi.json has all)',
+          'DeviceLock, SecurityInfo, DeleteUser, DeviceLocation (GET /api/v1/command_types lists all)',
         source: { pointer: '/data/attributes/request_type' },
       },
     ];
@@ -103,6 +103,11 @@ describe("checking commands against Apple's schema", () => {
     ],
     ['Settings', { Settings: ['x'] }, ['/Settings/0: Settings holds objects']],
     ['Settings', { Settings: [null] }, ['/Settings/0: 0 must not be null']],
+    [
+      'Settings',
+      { Settings: [null, { Item: 'DeviceName' }] },
+      ['/Settings/0: 0 must not be null', '/Settings/1/DeviceName: DeviceName is required'],
+    ],
     [
       'Settings',
       { Settings: [{ Item: 'DeviceName' }, { Item: 'HostName', DeviceName: 'x', HostName: 'y' }] },

@@ -25,7 +25,9 @@ interface Fault {
   source: { pointer: string };
 }
 
-const PIN = 'PIN must be six digits; leave it out and Muster makes one';
+const PIN =
+  'PIN must be six digits. Leave it out: Muster makes one for a Mac that needs one, ' +
+  'and other devices have none';
 
 function post(attributes: Attributes, role = 'admin') {
   return request(api.app)

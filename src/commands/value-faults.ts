@@ -1,0 +1,114 @@
+import type { ErrorDetail } from '../errors.js';
+import { validateCommand } from '../protocol/apple/command-schema.js';
+import {
+  isPlistDict,
+  type PlistDict,
+  type PlistValue,
+  parsePlistDict,
+} from '../protocol/plist/plist.js';
+import { isConfigurationProfile } from '../protocol/profiles/profile-kind.js';
+import { variablesIn } from '../protocol/profiles/profile-variables.js';
+
+const PARAMETERS = '/data/attributes/parameters';
+
+const NO_PROFILE =
+  'Payload must be a configuration profile in base64: a property list whose PayloadType is ' +
+  'Configuration, or a signed or encrypted one';
+
+const HASH_TYPE = 'SALTED-SHA512-PBKDF2';
+const NO_HASH =
+  `passwordHash must be a property list in base64 with the dictionary ${HASH_TYPE}, which has entropy, salt and ` +
+  'iterations; name the password instead, and Muster derives it';
+
+const NO_ZONE =
+  'TimeZone must be a name of the IANA time zone database, such as Europe/Berlin or America/New_York';
+
+export interface ValueOptions {
+  /** Texts with variables are not checked: each device gets its own. */
+  mayHaveVariables?: boolean | undefined;
+}
+
+/** Whether parameters have no fault, by Apple's schema and by `valueFaults`. */
+export function isValid(requestType: string, parameters: PlistDict): boolean {
+  const faults = validateCommand(requestType, parameters);
+  return faults.length === 0 && valueFaults(requestType, parameters).length === 0;
+}
+
+/** Faults of values that Apple's schema does not describe, but Apple's documentation does. */
+export function valueFaults(
+  requestType: string,
+  parameters: PlistDict,
+  { mayHaveVariables = false }: ValueOptions = {},
+): ErrorDetail[] {
+  switch (requestType) {
+    case 'InstallProfile':
+      return profileFaults(parameters.Payload);
+    case 'SetAutoAdminPassword':
+      return hashFaults(parameters, PARAMETERS);
+    case 'AccountConfiguration':
+      return faultsOfEach(parameters, 'AutoSetupAdminAccounts', hashFaults);
+    case 'Settings':
+      return faultsOfEach(parameters, 'Settings', (setting, pointer) =>
+        zoneFaults(setting, { pointer, mayHaveVariables }),
+      );
+    default:
+      return [];
+  }
+}
+
+function faultsOfEach(
+  parameters: PlistDict,
+  name: string,
+  faultsOf: (element: PlistDict, pointer: string) => ErrorDetail[],
+): ErrorDetail[] {
+  const { [name]: elements } = parameters;
+  if (!Array.isArray(elements)) return [];
+  return elements.flatMap((element, index) =>
+    isPlistDict(element) ? faultsOf(element, `${PARAMETERS}/${name}/${index}`) : [],
+  );
+}
+
+function profileFaults(profile: PlistValue | undefined): ErrorDetail[] {
+  if (!Buffer.isBuffer(profile) || isConfigurationProfile(profile)) return [];
+  return [{ detail: NO_PROFILE, source: { pointer: `${PARAMETERS}/Payload` } }];
+}
+
+function hashFaults({ passwordHash: hash }: PlistDict, pointer: string): ErrorDetail[] {
+  if (!Buffer.isBuffer(hash) || isPasswordHash(hash)) return [];
+  return [{ detail: NO_HASH, source: { pointer: `${pointer}/passwordHash` } }];
+}
+
+function isPasswordHash(bytes: Buffer): boolean {
+  try {
+    const { [HASH_TYPE]: hash } = parsePlistDict(bytes);
+    if (!isPlistDict(hash)) return false;
+    const { entropy, salt, iterations } = hash;
+    return isData(entropy) && isData(salt) && Number(iterations) > 0;
+  } catch {
+    return false;
+  }
+}
+
+function isData(value: PlistValue | undefined): boolean {
+  return Buffer.isBuffer(value) && value.length > 0;
+}
+
+function zoneFaults(
+  { Item: item, TimeZone: zone }: PlistDict,
+  { pointer, mayHaveVariables }: { pointer: string; mayHaveVariables: boolean },
+): ErrorDetail[] {
+  if (item !== 'TimeZone' || typeof zone !== 'string' || isTimeZone(zone)) return [];
+  if (mayHaveVariables && variablesIn(zone).length > 0) return [];
+  return [{ detail: NO_ZONE, source: { pointer: `${pointer}/TimeZone` } }];
+}
+
+/** A name that this Node's time zone database has; no offset such as +01:00. */
+function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,72 @@
+import { checkJsonParameters } from '../../src/commands/payload.js';
+import { isValid } from '../../src/commands/value-faults.js';
+import { buildPlist, type PlistDict } from '../../src/protocol/plist/plist.js';
+
+const HASH = { entropy: Buffer.alloc(128, 1), iterations: 30_000, salt: Buffer.alloc(32, 2) };
+
+function pointersOf(requestType: string, parameters: object, options = {}) {
+  const { faults } = checkJsonParameters(requestType, parameters, options);
+  return faults.map(({ source }) => source?.pointer?.slice('/data/attributes/parameters'.length));
+}
+
+function hashed(hash: PlistDict): string {
+  return buildPlist(hash).toString('base64');
+}
+
+describe('the hash of a password', () => {
+  const pointers = (passwordHash: string) =>
+    pointersOf('SetAutoAdminPassword', { GUID: 'G', passwordHash });
+
+  it('is what Apple describes: a property list with entropy, salt and iterations', () => {
+    expect(pointers(hashed({ 'SALTED-SHA512-PBKDF2': HASH }))).toEqual([]);
+    // Of {"SALTED-SHA512-PBKDF2": {"entropy": 01, "iterations": 1, "salt": 02}}, as a binary property list.
+    const binary =
+      'YnBsaXN0MDDRAQJfEBRTQUxURUQtU0hBNTEyLVBCS0RGMtMDBAUGBwhXZW50cm9weVppdGVyYXRpb25zVHNhbHRBARABQQI' +
+      'ICyIpMTxBQ0UAAAAAAAABAQAAAAAAAAAJAAAAAAAAAAAAAAAAAAAARw==';
+    expect(pointers(binary)).toEqual([]);
+  });
+
+  it.each([
+    ['bytes that are no property list', 'AAAA'],
+    ['no bytes', ''],
+    ['another dictionary', hashed({ SHA512: HASH })],
+    ['a text', hashed({ 'SALTED-SHA512-PBKDF2': 'hash' })],
+    ['no salt', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, salt: Buffer.alloc(0) } })],
+    ['a text as entropy', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, entropy: 'e' } })],
+    ['no iterations', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, iterations: 0 } })],
+  ])('is not %s', (_what, passwordHash) => {
+    expect(pointers(passwordHash)).toEqual(['/passwordHash']);
+  });
+
+  it('is checked for each account of AccountConfiguration', () => {
+    const account = { shortName: 'admin' };
+    const AutoSetupAdminAccounts = [account, { ...account, passwordHash: 'AAAA' }];
+    expect(pointersOf('AccountConfiguration', { AutoSetupAdminAccounts })).toEqual([
+      '/AutoSetupAdminAccounts/1/passwordHash',
+    ]);
+  });
+});
+
+describe('a time zone', () => {
+  const settings = (TimeZone: string) => ({ Settings: [{ Item: 'TimeZone', TimeZone }] });
+
+  it.each(['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'US/Pacific', 'UTC'])(
+    'may be %s',
+    (zone) => {
+      expect(pointersOf('Settings', settings(zone))).toEqual([]);
+    },
+  );
+
+  it.each(['Mars/Olympus', '', '+01:00', 'Berlin', '$ATTRIBUTE_zone'])('is not %j', (zone) => {
+    expect(pointersOf('Settings', settings(zone))).toEqual(['/Settings/0/TimeZone']);
+    expect(isValid('Settings', settings(zone))).toBe(false);
+  });
+
+  it('may be a variable where each device gets its own', () => {
+    const options = { mayHaveVariables: true };
+    expect(pointersOf('Settings', settings('$ATTRIBUTE_zone'), options)).toEqual([]);
+    expect(pointersOf('Settings', settings('Mars/Olympus'), options)).toEqual([
+      '/Settings/0/TimeZone',
+    ]);
+  });
+});
