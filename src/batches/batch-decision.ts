@@ -2,6 +2,7 @@ import { eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
 import { platformNamed } from '../commands/inventory-plan.js';
 import { parametersFor } from '../commands/parameter-eligibility.js';
 import type { JsonObject } from '../commands/present-command.js';
+import { needsCurrentSecret } from '../commands/secrets/command-secrets.js';
 import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
@@ -48,15 +49,24 @@ export function decide<Parameters extends PlistDict | JsonObject>(
   if (facts.lacks_values === true) return { refusal: 'variable_has_no_value' };
   const reduced = parametersFor(target, { requestType, parameters, isForUser: forUsers });
   if (reduced.fault !== undefined) return { refusal: TARGET_CODES[reduced.fault.rule] };
+  if (facts.has_waiting_change === true) return { refusal: 'conflict' };
   const leftOut = reduced.excluded.map(({ name }) => name);
   return { parameters: reduced.value, leftOut, isForUsers: forUsers };
 }
 
 /** Which facts decide about the command. */
-export function needsOf({ requestType, template, variables }: BatchCommand): FactNeeds {
+export function needsOf(command: BatchCommand): FactNeeds {
+  const { requestType, parameters, template, variables } = command;
   const unlockToken = requestType === 'ClearPasscode';
   const { Identifier: identifier } = template;
   const removes = requestType === 'RemoveProfile' && typeof identifier === 'string';
   const removedProfile = removes ? identifier : undefined;
-  return { users: mayBeForUsers(requestType), unlockToken, variables, removedProfile };
+  const waitingChange = needsCurrentSecret(requestType, parameters) ? requestType : undefined;
+  return {
+    users: mayBeForUsers(requestType),
+    unlockToken,
+    variables,
+    removedProfile,
+    waitingChange,
+  };
 }

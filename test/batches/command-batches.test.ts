@@ -403,6 +403,33 @@ describe('a batch of commands', () => {
     expect([row.device_id, row.request_type, others]).toEqual([device.id, 'ClearPasscode', []]);
   });
 
+  it('counts devices whose password has a change waiting as refused', async () => {
+    const facts = { platform: 'macOS', os_version: '15.0', is_apple_silicon: true };
+    const [waiting = 0, free = 0] = await addDevices(app, 2, facts);
+    const lock = { request_type: 'SetRecoveryLock', parameters: {} };
+    await create(lock, { devices: [waiting] });
+    await worker.run();
+    const targetsOf = async (parameters: object) => {
+      const document = batchDocument({ ...lock, parameters }, { devices: [waiting, free] });
+      const { body } = await api.post('/command_batches?dry_run=true', document);
+      return body.meta.targets;
+    };
+    const refused = [{ code: 'conflict', count: 1, examples: [waiting] }];
+    expect(await targetsOf({})).toMatchObject({ matched: 2, eligible: 1, refused });
+    expect(await targetsOf({ CurrentPassword: 'given' })).toMatchObject({ eligible: 2 });
+    const id = await create(lock, { devices: [waiting, free] });
+    await worker.run();
+    expect((await attributesOf(id)).targets).toMatchObject({ eligible: 1, refused });
+    const { status, body } = await api.post('/commands', {
+      data: {
+        type: 'commands',
+        attributes: lock,
+        relationships: { device: { data: { type: 'devices', id: waiting } } },
+      },
+    });
+    expect([status, body.errors[0].code]).toEqual([409, 'conflict']);
+  });
+
   it('never removes the profile that a device enrolled with', async () => {
     const [first = 0, second = 0] = await addDevices(app, 2);
     const [profile] = await app.db

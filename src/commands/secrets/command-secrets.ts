@@ -7,7 +7,7 @@ import { findConfirmedSecret, type SecretOfCommand } from '../../db/devices/secr
 import type { ErrorDetail } from '../../errors.js';
 import type { JsonObject } from '../present-command.js';
 import { completeAdminPassword, MAX_PASSWORD, PARAMETERS } from './admin-password.js';
-import { completeRotation, type RotationDeps } from './recovery-keys.js';
+import { completeRotation, needsCurrentKey, type RotationDeps } from './recovery-keys.js';
 import { refuseWhileChanging } from './waiting-change.js';
 
 /** A secret of the device that a command sets or needs, and its keys in the parameters. */
@@ -77,6 +77,13 @@ export function involvesSecret(requestType: string): boolean {
   return INVOLVED.has(requestType);
 }
 
+/** Whether it changes a secret whose current value is left out: `completeSecrets` refuses it while another change waits. */
+export function needsCurrentSecret(requestType: string, parameters: JsonObject): boolean {
+  if (requestType === 'RotateFileVaultKey') return needsCurrentKey(parameters);
+  const { sets, needs } = ruleOf(requestType) ?? {};
+  return sets !== undefined && needs !== undefined && parameters[needs] === undefined;
+}
+
 /**
  * The parameters with the secrets that were left out: a new one is made, a current one is the one that
  * the device last confirmed. What was given is not checked. AppError 409 where a command that waits
@@ -101,7 +108,7 @@ export async function completeSecrets(
     return { parameters, secret: seal(box, { deviceId, kind, value: password }) };
   }
   if (isHashGiven === true) return { parameters, secret: { deviceId, kind, isKnown: false } };
-  const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
+  const rule = ruleOf(requestType);
   if (rule === undefined) return { parameters };
   return completeByRule(deps, rule, { target, requestType, parameters });
 }
@@ -114,7 +121,8 @@ async function completeByRule(
   const deviceId = target.id;
   const complete = { ...parameters };
   if (needs !== undefined && complete[needs] === undefined) {
-    if (sets !== undefined) await refuseWhileChanging(trx, { deviceId, requestType, key: needs });
+    if (needsCurrentSecret(requestType, complete))
+      await refuseWhileChanging(trx, { deviceId, requestType, key: needs });
     const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }
@@ -163,8 +171,11 @@ function newPassword(): string {
 
 /** The regular expression of the command's PIN; undefined if it sets none. */
 export function pinFormat(requestType: string): string | undefined {
-  const rule = Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
-  return rule?.sets === 'PIN' ? PIN_FORMAT : undefined;
+  return ruleOf(requestType)?.sets === 'PIN' ? PIN_FORMAT : undefined;
+}
+
+function ruleOf(requestType: string): SecretRule | undefined {
+  return Object.hasOwn(RULES, requestType) ? RULES[requestType] : undefined;
 }
 
 /** Faults of given secrets that Apple's schema does not find. */

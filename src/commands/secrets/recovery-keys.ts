@@ -33,7 +33,7 @@ export async function completeRotation(
 ): Promise<JsonObject> {
   if (parameters.KeyType !== 'personal') return parameters;
   const complete = { ...parameters };
-  if (complete.FileVaultUnlock === undefined) {
+  if (needsCurrentKey(parameters)) {
     const requestType = 'RotateFileVaultKey';
     await refuseWhileChanging(trx, { deviceId, requestType, key: 'FileVaultUnlock' });
     const kind = 'filevault_recovery_key';
@@ -47,6 +47,11 @@ export async function completeRotation(
     complete.ReplyEncryptionCertificate = der.toString('base64');
   }
   return complete;
+}
+
+/** Whether a rotation is to unlock the disk with the present recovery key. */
+export function needsCurrentKey({ KeyType, FileVaultUnlock }: JsonObject): boolean {
+  return KeyType === 'personal' && FileVaultUnlock === undefined;
 }
 
 function noKey(deviceId: number): string {

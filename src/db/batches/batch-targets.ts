@@ -32,6 +32,8 @@ export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
   lacks_values: boolean | null;
   /** The profile to be removed is the one that the device enrolled with; null where none is removed. */
   enrolled_with: boolean | null;
+  /** A command that changes the secret which the command needs has no answer yet; null if it needs none. */
+  has_waiting_change: boolean | null;
 }
 
 /** Devices of equal facts. */
@@ -48,6 +50,8 @@ export interface FactNeeds {
   variables: readonly string[];
   /** Identifier of the profile that the command removes. */
   removedProfile?: string | undefined;
+  /** The request type whose waiting commands change the secret that the command needs. */
+  waitingChange?: string | undefined;
   /** A text of `devices as t0` that distinguishes further facts. */
   further?: Sql;
 }
@@ -59,16 +63,21 @@ const EXAMPLES = 10;
 /** The columns of BatchFacts. */
 export const factNames = [
   ...['enrollment_state', ...ELIGIBILITY_COLUMNS],
-  ...['has_user', 'has_unlock_token', 'lacks_values', 'enrolled_with', 'further'],
+  ...['has_user', 'has_unlock_token', 'lacks_values', 'enrolled_with', 'has_waiting_change'],
+  'further',
 ].join(', ');
 
 const ENROLLED_WITH = `(lower(?) = ${ENROLLMENT_IDENTIFIER} or exists (
     select from installed_profiles l join installed_payloads y on y.installed_profile_id = l.id
     where l.device_id = t0.id and lower(l.payload_identifier) = lower(?) and y.payload_type = 'com.apple.mdm'))`;
 
+const HAS_WAITING_CHANGE = `(exists (
+    select from commands w where w.device_id = t0.id and w.is_pending and w.request_type = ?)
+  or t0.id in (select w.device_id from commands w where w.needs_handling and w.request_type = ?))`;
+
 /** Columns of BatchFacts for `devices as t0`. */
 export function factSql(needs: FactNeeds): Sql {
-  const { users, unlockToken, variables, removedProfile, further } = needs;
+  const { users, unlockToken, variables, removedProfile, waitingChange, further } = needs;
   const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
   const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
     where octet_length(k.sealed) > 0)`;
@@ -79,10 +88,12 @@ export function factSql(needs: FactNeeds): Sql {
     `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
     `${variables.length > 0 ? lacks.text : 'null::boolean'} as lacks_values`,
     `${removedProfile === undefined ? 'null::boolean' : ENROLLED_WITH} as enrolled_with`,
+    `${waitingChange === undefined ? 'null::boolean' : HAS_WAITING_CHANGE} as has_waiting_change`,
     `${further?.text ?? 'null::text'} as further`,
   ];
   const removed = removedProfile === undefined ? [] : [removedProfile, removedProfile];
-  const bindings = [...lacks.bindings, ...removed, ...(further?.bindings ?? [])];
+  const changing = waitingChange === undefined ? [] : [waitingChange, waitingChange];
+  const bindings = [...lacks.bindings, ...removed, ...changing, ...(further?.bindings ?? [])];
   return { text: columns.join(', '), bindings };
 }
 

@@ -16,6 +16,7 @@ const needs = {
   unlockToken: true,
   variables: ['SERIAL', 'USER_NAME', 'ATTRIBUTE_a'],
   removedProfile: 'p',
+  waitingChange: 'SetRecoveryLock',
   further: { text: 't0.topic', bindings: [] },
 };
 const target = { deviceId: 1, userId: null, variant: 0, after: null };
