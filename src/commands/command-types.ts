@@ -1,13 +1,8 @@
 import type { DeviceTarget } from '../db/devices/device-repository.js';
-import {
-  describeCommand,
-  type KeyDescription,
-  requestTypes,
-  secretNames,
-} from '../protocol/apple/command-schema.js';
+import { describeCommand, requestTypes, secretNames } from '../protocol/apple/command-schema.js';
+import { type RequestKey, requestKeys } from './completed-keys.js';
 import { eligibilityFaults, eligibilityWarnings, unenrolledFault } from './eligibility.js';
 import type { JsonObject } from './present-command.js';
-import { pinFormat } from './secrets/command-secrets.js';
 
 /** Commands that erase, or that set or reveal a secret without naming one in their parameters. */
 const ADMIN_ONLY = new Set([
@@ -81,26 +76,23 @@ export function commandTypes(device?: DeviceTarget): CommandType[] {
 }
 
 /**
- * The keys of a command's parameters, or of its answer, as Apple's schema has them. Those of parameters
- * also say which role they need, where it is another one than that of the command, and Muster's rule for PINs.
+ * The keys of a command's answer, as Apple's schema has them, or those of its parameters as requests may have them.
+ * These also say which role they need, where it is another one than that of the command.
  */
 export function keysOf(requestType: string, part: 'keys' | 'response'): object[] {
   const { [part]: keys = [] } = describeCommand(requestType) ?? {};
   if (part === 'response') return keys;
-  return keys.map((key) =>
-    OPERATOR_KEYS.has(key.name) ? key : withRules(key, { requestType, depth: 0 }),
+  return requestKeys(requestType, keys).map((key) =>
+    OPERATOR_KEYS.has(key.name) ? key : withRoles(key, requestType),
   );
 }
 
-function withRules(key: KeyDescription, place: { requestType: string; depth: number }): object {
-  const { requestType, depth } = place;
-  const below = { requestType, depth: depth + 1 };
+function withRoles(key: RequestKey, requestType: string): object {
   return {
     ...key,
-    format: depth === 0 && key.name === 'PIN' ? pinFormat(requestType) : key.format,
     role: key.is_secret && !isAdminOnly(requestType) ? 'admin' : undefined,
-    keys: key.keys?.map((one) => withRules(one, below)),
-    items: key.items?.map((one) => withRules(one, below)),
+    keys: key.keys?.map((one) => withRoles(one, requestType)),
+    items: key.items?.map((one) => withRoles(one, requestType)),
   };
 }
 

@@ -1,4 +1,5 @@
-import { describeCommand, requestTypes } from '../../src/protocol/apple/command-schema.js';
+import { keysOf as keysOfCommand } from '../../src/commands/command-types.js';
+import { requestTypes } from '../../src/protocol/apple/command-schema.js';
 import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/form/draft.js';
 import { type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
 import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
@@ -6,7 +7,7 @@ import { writeForm } from '../../web/src/features/commands/form/write-form.js';
 import { topicOf } from '../../web/src/features/commands/sender/topics.js';
 
 function keysOf(requestType: string): readonly Key[] {
-  return (describeCommand(requestType)?.keys ?? []) as Key[];
+  return keysOfCommand(requestType, 'keys') as Key[];
 }
 
 function write(requestType: string, draft: Draft) {
@@ -58,9 +59,15 @@ describe('the form of a command', () => {
     expect(write('DeviceInformation', {}).problems).toEqual([
       { pointer: '/Queries', code: 'chooseOne' },
     ]);
-    const keys = keysOf('SetRecoveryLock');
-    const isFilledIn = (name: string) => name === 'NewPassword';
-    expect(writeForm(keys, newDraft(keys), isFilledIn)).toEqual({ parameters: {}, problems: [] });
+    expect(write('SetRecoveryLock', {})).toEqual({ parameters: {}, problems: [] });
+    expect(write('RotateFileVaultKey', { KeyType: 'personal' })).toEqual({
+      parameters: { KeyType: 'personal' },
+      problems: [],
+    });
+    expect(write('SetAutoAdminPassword', { GUID: 'G', password: 'secret' })).toEqual({
+      parameters: { GUID: 'G', password: 'secret' },
+      problems: [],
+    });
   });
 
   it('writes values in the types of the schema', () => {

@@ -32,6 +32,8 @@ export interface AttributeOptions {
   filterable?: boolean;
   /** Equality ignores case, as for UDIDs and payload identifiers. */
   ignoreCase?: boolean;
+  /** Several values in one text: `filter[name]=value` finds the texts that contain it. */
+  hasSeveralValues?: boolean;
   /** Compared and sorted as a version: 9.3.5 before 15.7.9 before 15.7.10. */
   isVersion?: boolean;
   /** Omitted from lists and included resources unless `fields[type]` names it. */

@@ -46,7 +46,9 @@ export function parseFilter(
   const place: Place = { context, definition, parameter, depth: 0 };
   const name = /^filter\[(.+)\]$/.exec(parameter)?.[1];
   if (name !== undefined) {
-    return [parseLeaf({ name, op: 'eq', val: value }, { ...place, isShort: true })];
+    const isContained = member(definition.attributes, name)?.hasSeveralValues === true;
+    const op = isContained ? 'contains' : 'eq';
+    return [parseLeaf({ name, op, val: value }, { ...place, isShort: true })];
   }
   const rules = parseJson(value, parameter);
   return parseRules(Array.isArray(rules) ? rules : [rules], place);

@@ -18,7 +18,7 @@ const known = { ...read, nullable: false } as const;
 const OF_COMMAND = {
   role: oneOf(['operator', 'admin'], known),
   is_destructive: bool(known),
-  platforms: text(known),
+  platforms: text({ ...known, hasSeveralValues: true }),
   title: text(known),
   request_type: text(known),
   requirements: json({ ...known, heavy: true }),

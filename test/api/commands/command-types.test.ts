@@ -87,6 +87,7 @@ describe('the catalogue of commands', () => {
       format: '\\d{6}',
       is_secret: true,
       role: 'admin',
+      when_left_out: 'Muster makes six digits for a Mac that needs them, and stores them.',
       platforms: [{ ...requirements[1], introduced: '10.8' }],
     });
     expect(response_keys).toEqual([
@@ -137,13 +138,14 @@ describe('the catalogue of commands', () => {
       ['SetRecoveryLock', 'SetFirmwarePassword'],
     ]);
     expect(idsIn(await read('?filter[id]=EraseDevice'))).toEqual(['EraseDevice']);
-    expect(idsIn(await read('?filter[platforms]=macOS&page[size]=100'))).not.toContain(
+    const ofWatches = ['CertificateList', 'ClearPasscode', 'DeclarativeManagement'];
+    expect(idsIn(await read('?filter[platforms]=watchOS&page[size]=3'))).toEqual(ofWatches);
+    const contains = JSON.stringify({ name: 'platforms', op: 'contains', val: 'watchOS' });
+    expect(idsIn(await read(url({ filter: contains, 'page[size]': '3' })))).toEqual(ofWatches);
+    const equals = JSON.stringify({ name: 'platforms', op: 'eq', val: 'macOS' });
+    expect(idsIn(await read(url({ filter: equals, 'page[size]': '100' })))).not.toContain(
       'DeviceLock',
     );
-    const filter = JSON.stringify({ name: 'platforms', op: 'contains', val: 'watchOS' });
-    expect(idsIn(await read(url({ filter, 'page[size]': '3' })))).toEqual([
-      ...['CertificateList', 'ClearPasscode', 'DeclarativeManagement'],
-    ]);
   });
 
   it('names the role of each key that needs another one than the command', async () => {
@@ -157,6 +159,68 @@ describe('the catalogue of commands', () => {
     expect(profile.attributes.keys[0]).not.toHaveProperty('role');
     const { data: erase } = await read('/EraseDevice');
     expect(erase.attributes.keys.map(({ role }: { role?: string }) => role)).not.toContain('admin');
+  });
+
+  it.each([
+    ['SetRecoveryLock', 'NewPassword', 'Muster makes one and stores it.'],
+    [
+      'VerifyFirmwarePassword',
+      'Password',
+      'Muster sends the one that the Mac last confirmed. Required where none is known.',
+    ],
+    [
+      'RotateFileVaultKey',
+      'FileVaultUnlock',
+      'For the KeyType personal Muster sends the present recovery key. Required for institutional.',
+    ],
+  ])('requires no key of %s that Muster fills in', async (type, name, text) => {
+    const { data } = await read(`/${type}`);
+    const key = data.attributes.keys.find((one: { name: string }) => one.name === name);
+    expect(key).toMatchObject({ presence: 'optional', when_left_out: text });
+  });
+
+  it('requires the other keys as Apple does', async () => {
+    const presences = async (type: string) => {
+      const { data } = await read(`/${type}`);
+      const keys = data.attributes.keys as { name: string; presence: string }[];
+      return Object.fromEntries(keys.map(({ name, presence }) => [name, presence]));
+    };
+    expect(await presences('RotateFileVaultKey')).toEqual({
+      KeyType: 'required',
+      FileVaultUnlock: 'optional',
+      NewCertificate: 'optional',
+      ReplyEncryptionCertificate: 'optional',
+    });
+    expect(await presences('SetAutoAdminPassword')).toEqual({
+      GUID: 'required',
+      passwordHash: 'optional',
+      password: 'optional',
+    });
+    expect(await presences('ClearPasscode')).toEqual({ UnlockToken: 'required' });
+  });
+
+  it('lists the password that Muster takes in place of its hash', async () => {
+    const { data } = await read('/SetAutoAdminPassword');
+    const password = { name: 'password', type: 'string', presence: 'optional', is_secret: true };
+    expect(data.attributes.keys.slice(1)).toEqual([
+      {
+        name: 'passwordHash',
+        type: 'data',
+        presence: 'optional',
+        is_secret: true,
+        when_left_out: 'Muster derives it from the key password.',
+      },
+      { ...password, when_left_out: 'Muster makes one and stores it. Not beside passwordHash.' },
+    ]);
+    const { data: accounts } = await read('/AccountConfiguration');
+    const { items } = accounts.attributes.keys.find(
+      ({ name }: { name: string }) => name === 'AutoSetupAdminAccounts',
+    );
+    expect(items[0].keys.at(-1)).toEqual({
+      ...password,
+      when_left_out:
+        'Muster makes one and stores it. Only of the first account, and not beside passwordHash.',
+    });
   });
 
   it('is shown as CSV, with its filter, order and fields', async () => {

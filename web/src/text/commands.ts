@@ -97,6 +97,7 @@ export const commandsText = {
     fileSize: (name: string, bytes: number) => `${name}: ${number(bytes)} bytes`,
     secret: 'Secret. Needs the role admin.',
     secretSafe: 'Secret.',
+    whenLeftOut: (what: string) => `Left empty: ${what}`,
     onlyOn: (platforms: string) => `Only on ${platforms}.`,
     between: (min: string, max: string) => `${min} to ${max}.`,
     atLeast: (min: string) => `At least ${min}.`,
@@ -128,28 +129,6 @@ export const commandsText = {
     date: 'This is not a date.',
     data: 'This is not Base64.',
   },
-  /** What Muster fills in where a key is left out. */
-  filledIn: {
-    'DeviceLock.PIN':
-      'Left empty, Muster makes six digits for each Mac that needs them, and keeps them.',
-    'EraseDevice.PIN':
-      'Left empty, Muster makes six digits for each Mac that needs them, and keeps them.',
-    'SetRecoveryLock.NewPassword': 'Left empty, Muster makes one for each Mac and keeps it.',
-    'SetRecoveryLock.CurrentPassword':
-      'Left empty, Muster sends the last confirmed one of each Mac.',
-    'VerifyRecoveryLock.Password': 'Left empty, Muster sends the last confirmed one of each Mac.',
-    'SetFirmwarePassword.NewPassword': 'Left empty, Muster makes one for each Mac and keeps it.',
-    'SetFirmwarePassword.CurrentPassword':
-      'Left empty, Muster sends the last confirmed one of each Mac.',
-    'VerifyFirmwarePassword.Password':
-      'Left empty, Muster sends the last confirmed one of each Mac.',
-    'SetAutoAdminPassword.passwordHash':
-      'Left empty, Muster makes a password for each Mac and keeps it.',
-    'RotateFileVaultKey.FileVaultUnlock': 'Left empty, Muster sends the present key of each Mac.',
-    'RotateFileVaultKey.ReplyEncryptionCertificate':
-      'Left empty, Muster sends the certificate of this server.',
-  } as Record<string, string>,
-
   options: {
     title: 'Name and time',
     more: 'Time and priority',

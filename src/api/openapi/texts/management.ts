@@ -47,7 +47,7 @@ export const MANAGEMENT_TEXTS = {
       '`user_enrollment`, `shared_ipad`, `channels`, `access_right`.',
     keys:
       'Of `parameters`: `name`, `type`, `presence`, `default`, `values`, `min`, `max`, `min_items`, ' +
-      '`max_items`, `format`, `is_secret`; `platforms` where they differ from those of the command; ' +
+      '`max_items`, `format`, `is_secret`; `when_left_out`: what Muster fills in; `platforms` where they differ from those of the command; ' +
       '`keys` of a dictionary, `items` of an array, `choices` of a string. A name `ANY` is any name.',
     response_keys: 'Of the answer, as `keys`.',
     eligible: 'Whether it may be queued for the device. Only with `device`.',

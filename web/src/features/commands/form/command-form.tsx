@@ -9,7 +9,6 @@ import { type Key, pointerTo } from './keys';
 const words = commandsText.form;
 
 interface Props {
-  requestType: string;
   keys: readonly Key[];
   draft: Draft;
   faults: FieldFaults;
@@ -17,13 +16,12 @@ interface Props {
 }
 
 /** The settings of a command: required ones, then the others below a disclosure. */
-export function CommandForm({ requestType, keys, draft, faults, onChange }: Props) {
+export function CommandForm({ keys, draft, faults, onChange }: Props) {
   const required = keys.filter(({ presence }) => presence === 'required');
   const optional = keys.filter(({ presence }) => presence === 'optional');
   const field = (key: Key) => (
     <KeyField
       key={key.name}
-      path={`${requestType}.${key.name}`}
       keyOf={key}
       pointer={pointerTo('', key.name)}
       value={draft[key.name] ?? ''}

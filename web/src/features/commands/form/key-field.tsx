@@ -15,8 +15,6 @@ import { wordsOf } from './words-of';
 const words = commandsText.form;
 
 export interface KeyFieldProps {
-  /** `SetRecoveryLock.NewPassword` is the path of a key of a command. */
-  path: string;
   keyOf: Key;
   pointer: string;
   value: DraftValue;
@@ -26,10 +24,10 @@ export interface KeyFieldProps {
 
 /** The field that suits the key. */
 export function KeyField(props: KeyFieldProps) {
-  const { path, keyOf: key, pointer, value, faults, onChange } = props;
+  const { keyOf: key, pointer, value, faults, onChange } = props;
   const kind = kindOf(key);
   const label = <KeyLabel name={key.name} />;
-  const hint = useHint(key, path);
+  const hint = useHint(key);
   const error = faultAt(faults, pointer);
   const common = { label, hint, error, onChange };
   switch (kind) {

@@ -22,7 +22,7 @@ export function KeyGroup(props: Props) {
 }
 
 /** Its fields, those that are required first. */
-export function Members({ path, keyOf, pointer, value, faults, onChange }: Omit<Props, 'hint'>) {
+export function Members({ keyOf, pointer, value, faults, onChange }: Omit<Props, 'hint'>) {
   const keys = (keyOf.keys ?? []).filter((key) => !isHidden(key));
   const ordered = [
     ...keys.filter(({ presence }) => presence === 'required'),
@@ -31,7 +31,6 @@ export function Members({ path, keyOf, pointer, value, faults, onChange }: Omit<
   return ordered.map((key) => (
     <KeyField
       key={key.name}
-      path={`${path}.${key.name}`}
       keyOf={key}
       pointer={pointerTo(pointer, key.name)}
       value={value[key.name] ?? ''}

@@ -7,15 +7,13 @@ import { type Key, kindOf } from './keys';
 const words = commandsText.form;
 
 /** What to know before the key is filled in. */
-export function useHint(key: Key, path: string): string | undefined {
+export function useHint(key: Key): string | undefined {
   const { data: me } = useQuery(meQuery);
-  const filledIn = commandsText.filledIn[path];
   const { min, max, min_items: least, max_items: most, platforms } = key;
-  const isOptional = key.presence === 'optional' || filledIn !== undefined;
   const sentences = [
-    isOptional ? '' : `${words.required}.`,
+    key.presence === 'optional' ? '' : `${words.required}.`,
     key.is_secret ? (me?.role === 'admin' ? words.secretSafe : words.secret) : '',
-    filledIn ?? '',
+    key.when_left_out === undefined ? '' : words.whenLeftOut(key.when_left_out),
     kindHint(key),
     kindOf(key) === 'number' ? limits(min, max, [words.between, words.atLeast, words.atMost]) : '',
     limits(least, most, [

@@ -17,7 +17,7 @@ type Props = Omit<KeyFieldProps, 'value'> & {
 };
 
 /** An array of dictionaries: each entry is a form of its own, of one of the kinds. */
-export function KeyList({ path, keyOf, pointer, value, hint, faults, onChange }: Props) {
+export function KeyList({ keyOf, pointer, value, hint, faults, onChange }: Props) {
   const kinds = keyOf.items ?? [];
   const [chosen, setChosen] = useState(kinds[0]?.name ?? '');
   const label = wordsOf(keyOf.name);
@@ -50,7 +50,6 @@ export function KeyList({ path, keyOf, pointer, value, hint, faults, onChange }:
               ×
             </Button>
             <Members
-              path={path}
               keyOf={kind}
               pointer={pointerTo(pointer, index)}
               value={entry.draft}

@@ -20,6 +20,8 @@ export interface Key {
   max_items?: number;
   format?: string;
   is_secret?: boolean;
+  /** What the server does then. */
+  when_left_out?: string;
   platforms?: readonly { platform: string }[];
   keys?: readonly Key[];
   items?: readonly Key[];

@@ -30,17 +30,9 @@ interface Written {
   problems: Problem[];
 }
 
-/** `mayLack` names required keys of the command that the server fills in. */
-export function writeForm(
-  keys: readonly Key[],
-  draft: Draft,
-  mayLack: (name: string) => boolean = () => false,
-): Written {
+export function writeForm(keys: readonly Key[], draft: Draft): Written {
   const problems: Problem[] = [];
-  const known = keys.map((key) =>
-    mayLack(key.name) ? { ...key, presence: 'optional' as const } : key,
-  );
-  return { parameters: writeMembers(known, draft, { pointer: '', problems }), problems };
+  return { parameters: writeMembers(keys, draft, { pointer: '', problems }), problems };
 }
 
 interface Place {

@@ -40,8 +40,7 @@ export function SenderForm({ type, target }: Props) {
   const navigate = useNavigate();
   const send = useSend();
 
-  const mayLack = (name: string) => `${requestType}.${name}` in commandsText.filledIn;
-  const { parameters, problems } = writeForm(keys, draft, mayLack);
+  const { parameters, problems } = writeForm(keys, draft);
   const isNamed = target !== undefined && target.kind !== 'invalid';
   const order: Order = {
     request_type: requestType,
@@ -109,13 +108,7 @@ export function SenderForm({ type, target }: Props) {
   return (
     <form ref={form} className="sender" onSubmit={submit} noValidate>
       <div className="sender-main">
-        <CommandForm
-          requestType={requestType}
-          keys={keys}
-          draft={draft}
-          faults={faults}
-          onChange={changing(setDraft)}
-        />
+        <CommandForm keys={keys} draft={draft} faults={faults} onChange={changing(setDraft)} />
         <OptionsForm options={options} error={serverError} onChange={changing(setOptions)} />
         <AsCurl
           words={text.curl}
