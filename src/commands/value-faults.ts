@@ -23,6 +23,14 @@ const NO_HASH =
 const NO_ZONE =
   'TimeZone must be a name of the IANA time zone database, such as Europe/Berlin or America/New_York';
 
+/** Commands that need one of these keys, none of which is required alone. */
+const ONE_OF: Record<string, readonly string[]> = {
+  InstallApplication: ['iTunesStoreID', 'Identifier', 'ManifestURL'],
+  InstallEnterpriseApplication: ['Manifest', 'ManifestURL'],
+  InstallMedia: ['iTunesStoreID', 'MediaURL'],
+  RemoveMedia: ['iTunesStoreID', 'PersistentID'],
+};
+
 export interface ValueOptions {
   /** Texts with variables are not checked: each device gets its own. */
   mayHaveVariables?: boolean | undefined;
@@ -40,6 +48,7 @@ export function valueFaults(
   parameters: PlistDict,
   { mayHaveVariables = false }: ValueOptions = {},
 ): ErrorDetail[] {
+  if (Object.hasOwn(ONE_OF, requestType)) return missingFaults(requestType, parameters);
   switch (requestType) {
     case 'InstallProfile':
       return profileFaults(parameters.Payload);
@@ -54,6 +63,13 @@ export function valueFaults(
     default:
       return [];
   }
+}
+
+function missingFaults(requestType: string, parameters: PlistDict): ErrorDetail[] {
+  const { [requestType]: names = [] } = ONE_OF;
+  if (names.some((name) => parameters[name] !== undefined)) return [];
+  const listed = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+  return [{ detail: `${requestType} needs ${listed}`, source: { pointer: PARAMETERS } }];
 }
 
 function faultsOfEach(

@@ -70,3 +70,16 @@ describe('a time zone', () => {
     ]);
   });
 });
+
+describe('what is to be installed or removed', () => {
+  it.each([
+    ['InstallApplication', { Options: { PurchaseMethod: 1 } }, { Identifier: 'com.example.app' }],
+    ['InstallApplication', {}, { iTunesStoreID: 361_309_726 }],
+    ['InstallEnterpriseApplication', {}, { ManifestURL: 'https://mdm.example.org/app.plist' }],
+    ['InstallMedia', { MediaType: 'Book' }, { iTunesStoreID: 361_309_726 }],
+    ['RemoveMedia', { MediaType: 'Book' }, { PersistentID: 'handbook' }],
+  ])('has to be named in %s', (requestType, without, named) => {
+    expect(pointersOf(requestType, without)).toEqual(['']);
+    expect(pointersOf(requestType, { ...without, ...named })).toEqual([]);
+  });
+});
