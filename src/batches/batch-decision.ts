@@ -2,7 +2,7 @@ import { eligibilityFaults, TARGET_CODES } from '../commands/eligibility.js';
 import { platformNamed } from '../commands/inventory-plan.js';
 import { parametersFor } from '../commands/parameter-eligibility.js';
 import type { JsonObject } from '../commands/present-command.js';
-import { needsCurrentSecret } from '../commands/secrets/command-secrets.js';
+import { changeToWaitFor } from '../commands/secrets/command-secrets.js';
 import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
@@ -61,7 +61,7 @@ export function needsOf(command: BatchCommand): FactNeeds {
   const { Identifier: identifier } = template;
   const removes = requestType === 'RemoveProfile' && typeof identifier === 'string';
   const removedProfile = removes ? identifier : undefined;
-  const waitingChange = needsCurrentSecret(requestType, parameters) ? requestType : undefined;
+  const waitingChange = changeToWaitFor(requestType, parameters);
   return {
     users: mayBeForUsers(requestType),
     unlockToken,

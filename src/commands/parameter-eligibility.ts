@@ -12,6 +12,7 @@ import { type CommandFault, throwFaults } from './change-faults.js';
 import { commandTarget, describeFault, isUserEnrollment, TARGET_CODES } from './eligibility.js';
 import { readParameters } from './payload.js';
 import type { JsonObject } from './present-command.js';
+import { needsPin, type SecretTarget } from './secrets/command-secrets.js';
 
 const PARAMETERS = '/data/attributes/parameters';
 const QUERIES = '/Queries/';
@@ -84,10 +85,22 @@ export function requireEligibleParameters(
 /** The same of a queued command that another device shall get. Shared payloads are profiles. */
 export function storedParameterFaults(
   box: SecretBox,
-  target: EligibilityFacts,
+  target: EligibilityFacts & SecretTarget,
   { uuid, payload, request_type: requestType }: CommandRow,
 ): CommandFault[] {
   if (payload === null) return [];
   const parameters = readParameters(box, { uuid, payload });
-  return parameterFaults(target, { requestType, parameters, isForUser: false });
+  const lacksPin = parameters.PIN === undefined && needsPin(target, requestType);
+  return [
+    ...parameterFaults(target, { requestType, parameters, isForUser: false }),
+    ...(lacksPin ? [noPinFault(target, requestType)] : []),
+  ];
+}
+
+/** The command was queued for a device that was not known to need a PIN. */
+export function noPinFault({ id }: { id: number }, requestType: string): CommandFault {
+  const detail =
+    `device ${id} needs a PIN for ${requestType}, and the command has none: queue it for this device, ` +
+    'and Muster makes one';
+  return { code: 'conflict', detail, source: { pointer: `${PARAMETERS}/PIN` } };
 }

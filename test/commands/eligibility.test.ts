@@ -358,6 +358,23 @@ describe('a key that the device cannot take', () => {
       },
     ]);
   });
+
+  it('keeps a lock without a PIN from being moved to a Mac that needs one', async () => {
+    const phone = await addDevice({ platform: 'iOS', os_version: '18.0' });
+    const mac = await addDevice({ platform: 'macOS', os_version: '15.0' });
+    const { body } = await adminApi(app).post('/commands', commandDocument(phone, 'DeviceLock'));
+    const data = [{ type: 'commands', id: body.data.id }];
+    const move = () => adminApi(app).post(`/devices/${mac}/relationships/commands`, { data });
+    const { status, body: refusal } = await move();
+    expect([status, refusal.errors[0].code, refusal.errors[0].detail]).toEqual([
+      422,
+      'conflict',
+      `device ${mac} needs a PIN for DeviceLock, and the command has none: ` +
+        'queue it for this device, and Muster makes one',
+    ]);
+    await app.db.knex('devices').where({ id: mac }).update({ pin_required_for_device_lock: false });
+    expect((await move()).status).toBe(200);
+  });
 });
 
 describe('a command for a device that has reported little', () => {

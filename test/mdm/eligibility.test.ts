@@ -143,6 +143,28 @@ describe('parameters that the device can no longer take', () => {
     );
   });
 
+  it('cancel a command without a PIN once the device turns out to need one', async () => {
+    await knows({ platform: null, os_version: null });
+    const withoutPin = await queueWith('DeviceLock', { Message: 'Back to the lobby' });
+    const restart = await queueWith('RestartDevice', {});
+    await knows({ platform: 'macOS', os_version: '15.0' });
+    expect(commandIn(await device.idle())?.uuid).toBe(restart);
+    expect(await command(withoutPin)).toEqual(
+      cancelled(
+        `device ${id} needs a PIN for DeviceLock, and the command has none: ` +
+          'queue it for this device, and Muster makes one',
+      ),
+    );
+  });
+
+  it('send a command without a PIN to a Mac that has said that it needs none', async () => {
+    await knows({ platform: null, os_version: null });
+    const withoutPin = await queueWith('DeviceLock', {});
+    const facts = { platform: 'macOS', os_version: '15.0', pin_required_for_device_lock: false };
+    await knows(facts);
+    expect(commandIn(await device.idle())?.uuid).toBe(withoutPin);
+  });
+
   it('cancel no other command of its type', async () => {
     await knows({ platform: null, os_version: null });
     const withPin = await queueWith('DeviceLock', { PIN: '123456' });

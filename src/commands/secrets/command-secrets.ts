@@ -16,6 +16,8 @@ interface SecretRule {
   sets?: 'PIN' | 'NewPassword';
   /** Left out, it is what the device last confirmed. */
   needs?: 'CurrentPassword' | 'Password';
+  /** Another type of command that changes the secret. */
+  changedBy?: string;
 }
 
 const RULES: Record<string, SecretRule> = {
@@ -26,9 +28,17 @@ const RULES: Record<string, SecretRule> = {
     sets: 'NewPassword',
     needs: 'CurrentPassword',
   },
-  VerifyRecoveryLock: { kind: 'recovery_lock_password', needs: 'Password' },
+  VerifyRecoveryLock: {
+    kind: 'recovery_lock_password',
+    needs: 'Password',
+    changedBy: 'SetRecoveryLock',
+  },
   SetFirmwarePassword: { kind: 'firmware_password', sets: 'NewPassword', needs: 'CurrentPassword' },
-  VerifyFirmwarePassword: { kind: 'firmware_password', needs: 'Password' },
+  VerifyFirmwarePassword: {
+    kind: 'firmware_password',
+    needs: 'Password',
+    changedBy: 'SetFirmwarePassword',
+  },
 };
 
 const PIN_FORMAT = '\\d{6}';
@@ -77,11 +87,21 @@ export function involvesSecret(requestType: string): boolean {
   return INVOLVED.has(requestType);
 }
 
-/** Whether it changes a secret whose current value is left out: `completeSecrets` refuses it while another change waits. */
-export function needsCurrentSecret(requestType: string, parameters: JsonObject): boolean {
-  if (requestType === 'RotateFileVaultKey') return needsCurrentKey(parameters);
-  const { sets, needs } = ruleOf(requestType) ?? {};
-  return sets !== undefined && needs !== undefined && parameters[needs] === undefined;
+/**
+ * The type of command that changes the secret whose current value is left out of these parameters:
+ * `completeSecrets` refuses them while one waits.
+ */
+export function changeToWaitFor(requestType: string, parameters: JsonObject): string | undefined {
+  if (requestType === 'RotateFileVaultKey') {
+    return needsCurrentKey(parameters) ? requestType : undefined;
+  }
+  const { needs, changedBy = requestType } = ruleOf(requestType) ?? {};
+  return needs !== undefined && parameters[needs] === undefined ? changedBy : undefined;
+}
+
+/** Whether the device needs a PIN with the command, which a command that was queued for it has. */
+export function needsPin(target: SecretTarget, requestType: string): boolean {
+  return ruleOf(requestType)?.sets === 'PIN' && needsNew('PIN', target, requestType);
 }
 
 /**
@@ -121,8 +141,10 @@ async function completeByRule(
   const deviceId = target.id;
   const complete = { ...parameters };
   if (needs !== undefined && complete[needs] === undefined) {
-    if (needsCurrentSecret(requestType, complete))
-      await refuseWhileChanging(trx, { deviceId, requestType, key: needs });
+    const change = changeToWaitFor(requestType, complete);
+    if (change !== undefined) {
+      await refuseWhileChanging(trx, { deviceId, requestType: change, key: needs });
+    }
     const current = await currentSecret(trx, box, { deviceId, kind });
     if (current !== undefined) complete[needs] = current;
   }

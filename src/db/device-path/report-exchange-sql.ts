@@ -1,5 +1,5 @@
 import { LAST_PRIORITY } from '../devices/command-repository.js';
-import { ELIGIBILITY_COLUMNS } from '../devices/device-repository.js';
+import { OFFER_COLUMNS } from '../devices/device-repository.js';
 
 interface Channel {
   /** The additional parameter: its type for many reports and for one, and its name. */
@@ -34,8 +34,8 @@ const USER: Channel = {
 )`,
 };
 
-const FACT_COLUMNS = ELIGIBILITY_COLUMNS.map((name) => `d.${name}`).join(', ');
-const FACT_MEMBERS = ELIGIBILITY_COLUMNS.map((name) => `'${name}', l.${name}`).join(', ');
+const FACT_COLUMNS = OFFER_COLUMNS.map((name) => `d.${name}`).join(', ');
+const FACT_MEMBERS = OFFER_COLUMNS.map((name) => `'${name}', l.${name}`).join(', ');
 
 const NAMES = 'fingerprint, device_key, status, uuid, error_chain, result';
 

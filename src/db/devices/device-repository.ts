@@ -48,6 +48,12 @@ export const ELIGIBILITY_COLUMNS = [
   'access_rights',
 ] as const;
 
+/** They decide whether a command needs a PIN. */
+const PIN_COLUMNS = ['pin_required_for_device_lock', 'pin_required_for_erase_device'] as const;
+
+/** What decides whether a command can still be sent, but for the id. */
+export const OFFER_COLUMNS = [...ELIGIBILITY_COLUMNS, ...PIN_COLUMNS] as const;
+
 /** The columns of a DeviceTarget. */
 export const TARGET_COLUMNS = [
   'id',
@@ -55,9 +61,7 @@ export const TARGET_COLUMNS = [
   'enrollment_id',
   'enrollment_number',
   'enrollment_state',
-  ...ELIGIBILITY_COLUMNS,
-  'pin_required_for_device_lock',
-  'pin_required_for_erase_device',
+  ...OFFER_COLUMNS,
 ] as const;
 
 /** The device facts that the command queue needs. */

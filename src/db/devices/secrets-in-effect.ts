@@ -23,10 +23,11 @@ export async function findConfirmedSecret(
   return sealed === undefined || sealed.length === 0 ? undefined : sealed;
 }
 
+// Commands that are queued before the first enrollment are sent in it.
 const OF_COMMAND = `
 insert into device_secrets
   (device_id, enrollment_number, proven_serial, kind, sealed, digest, command_id, is_known)
-select d.id, d.enrollment_number, d.proven_serial, :kind, :sealed, :digest, :commandId, :isKnown
+select d.id, greatest(d.enrollment_number, 1), d.proven_serial, :kind, :sealed, :digest, :commandId, :isKnown
 from devices d where d.id = :deviceId`;
 
 /** Stores a value that this command will set. It counts once the device acknowledges the command. */

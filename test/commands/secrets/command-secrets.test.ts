@@ -348,6 +348,44 @@ describe('which secret is in effect', () => {
     const given = { CurrentPassword: 'first', NewPassword: 'second' };
     expect((await queue('SetRecoveryLock', given)).status).toBe(201);
   });
+
+  it('is not verified while a command that changes it waits, unless it is named', async () => {
+    await carryOut('SetRecoveryLock', { NewPassword: 'first' });
+    const { data: change } = await queue('SetRecoveryLock', { NewPassword: 'second' });
+    const { status, errors } = await queue('VerifyRecoveryLock');
+    expect([status, errors[0]]).toMatchObject([
+      409,
+      {
+        code: 'conflict',
+        detail: expect.stringContaining(`command ${change.id} (SetRecoveryLock) changes the same`),
+        source: { pointer: '/data/attributes/parameters/Password' },
+      },
+    ]);
+    expect((await queue('VerifyRecoveryLock', { Password: 'second' })).status).toBe(201);
+  });
+
+  it('is the one of a command that was queued before the device enrolled', async () => {
+    const early = await createTestDevice(app);
+    const attributes = { udid: early.udid, platform: 'macOS' };
+    const { body } = await adminApi(app).post('/devices', {
+      data: { type: 'devices', attributes },
+    });
+    id = body.data.id;
+    await queue('SetRecoveryLock', { NewPassword: 'early' });
+    device = await early.enroll();
+    await reports({ platform: 'macOS', os_version: '15.0', is_apple_silicon: true });
+    const isOther = { device_id: id, is_pending: true };
+    await app.db
+      .knex('commands')
+      .where(isOther)
+      .whereNot('request_type', 'SetRecoveryLock')
+      .delete();
+    const { uuid, command } = commandIn(await device.idle()) ?? {};
+    expect(command).toMatchObject({ RequestType: 'SetRecoveryLock', NewPassword: 'early' });
+    await device.report(String(uuid), 'Acknowledged');
+    expect(await states()).toEqual([['recovery_lock_password', 'confirmed', true]]);
+    expect(await carryOut('SetRecoveryLock')).toMatchObject({ CurrentPassword: 'early' });
+  });
 });
 
 describe('the values of secrets', () => {
