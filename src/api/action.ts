@@ -100,8 +100,13 @@ export interface Action<Body, Flag extends string, Prepared> {
   };
   /** Statuses of error documents beside 401, 403, 406 and 429. */
   errors?: number[];
-  /** `refusals`: refused calls are audited too; its codes name further refusals to audit. */
-  audit: { action: string; targetType: string; refusals?: readonly ErrorCode[] };
+  /**
+   * `refusals`: refused calls are audited too; its codes name further refusals to audit. Without an
+   * `action` nothing is audited: for what changes nothing.
+   */
+  audit:
+    | { action: string; targetType: string; refusals?: readonly ErrorCode[] }
+    | { action: null; targetType: string };
   /** False: the answer is not stored, so a repeated Idempotency-Key runs the action again. */
   storesAnswer?: false;
   /** Runs before the transaction, for what must not hold one open. */
@@ -149,12 +154,17 @@ export function action<Body = unknown, Flag extends string = never, Prepared = u
       ...(body?.isRequired ? requiredJsonBody : jsonBody),
       (req, res) => perform(api, declared, { req, res }),
     ],
-    onError: audit.refusals && auditRefusals(api, { ...audit, codes: audit.refusals }),
+    onError: refusalsOf(api, audit),
   };
   const { isBesideList } = declared;
   if (method === 'POST') return { path, methods: { POST }, isBesideList };
   const GET = { ...POST, operationId: `${operationId}ByGet`, changesState: true };
   return { path, methods: { GET, POST } };
+}
+
+function refusalsOf(api: ApiContext, audit: Action<never, never, never>['audit']) {
+  if (audit.action === null || audit.refusals === undefined) return undefined;
+  return auditRefusals(api, { ...audit, codes: audit.refusals });
 }
 
 function describeAnswer(answer: Action<never, never, never>['answer']) {
@@ -254,6 +264,7 @@ async function writeEvent<Body, Flag extends string, Prepared>(
 ): Promise<void> {
   const { declared, request, result, document } = done;
   const { action: name, targetType } = declared.audit;
+  if (name === null) return;
   const { details = {}, targetId = request.id } = result;
   const values: AuditValues = {
     details: typeof details === 'function' ? details(document) : details,

@@ -77,7 +77,7 @@ export function assignmentPreviewRoutes({ api }: AssignmentPreviewDeps): ApiRout
       example: { item: { type: 'profiles', id: 7 }, target: { type: 'tags', id: 3 } },
     },
     answer: { status: 200, description: 'The preview.', shows: PREVIEW },
-    audit: { action: 'assignments.preview', targetType: 'assignments' },
+    audit: { action: null, targetType: 'assignments' },
     run: async (trx, { body }) => {
       const change = await readChange(trx, body);
       return { attributes: shown(await previewChange(trx, change)) };

@@ -48,14 +48,12 @@ export function groupPreviewRoutes({ api, groupPreviews }: GroupPreviewDeps): Ap
     },
     answer: { status: 200, description: 'The devices.', shows: { meta: META } },
     errors: [400, 413, 415, 422],
-    audit: { action: 'device_groups.preview', targetType: 'device_groups' },
+    audit: { action: null, targetType: 'device_groups' },
     storesAnswer: false,
     prepare: ({ body, context: { actor } }) =>
       groupPreviews.preview(body.rule, { registry: api.registry, actor }),
     run: async (_trx, { prepared: { count, unknown, examples } }) => ({
-      targetId: null,
       meta: { count, unknown, examples },
-      details: { count, unknown },
     }),
   });
   return [preview];

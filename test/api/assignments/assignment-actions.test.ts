@@ -207,12 +207,15 @@ describe('the preview of an assignment', () => {
         },
       },
     });
+    const events = () => app.db.knex('audit_events').count();
+    const before = await events();
     const gains = async (profile: number) => {
       const { status, body } = await viewer.post('/assignments/preview', document(profile));
       return [status, body.data.attributes.gain];
     };
     expect(await gains(other.id)).toEqual([200, 1]);
     expect(await gains(id)).toEqual([200, 0]);
+    expect(await events()).toEqual(before);
     const wrong = { ...document(id).data, relationships: { item: { data: null } } };
     const { status, body } = await viewer.post('/assignments/preview', { data: wrong });
     expect([status, body.errors[0].source.pointer]).toEqual([422, '/data/relationships/item/data']);

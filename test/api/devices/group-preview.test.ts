@@ -63,6 +63,13 @@ describe('the preview of a rule', () => {
     expect(await app.db.knex('device_groups')).toEqual([]);
   });
 
+  it('changes nothing, so it leaves no event in the audit trail', async () => {
+    const count = () => app.db.knex('audit_events').count();
+    const before = await count();
+    expect((await preview({ rule: OLD })).status).toBe(200);
+    expect(await count()).toEqual(before);
+  });
+
   it('is open to viewers, too', async () => {
     const context = {
       requestId: 'r',
