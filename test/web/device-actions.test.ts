@@ -10,7 +10,7 @@ import {
   offersOf,
   renameRequests,
 } from '../../web/src/features/device/actions/actions.js';
-import { resultOf } from '../../web/src/features/device/actions/results.js';
+import { commandsOf, outcomeOf, resultOf } from '../../web/src/features/device/actions/results.js';
 import { FACT_GROUPS, factsOf } from '../../web/src/features/device/facts.js';
 
 const REASON = { code: 'unsupported_on_platform', detail: 'does not exist on macOS' };
@@ -23,8 +23,13 @@ const TYPES: CommandType[] = ACTION_NAMES.map((name) => ({
   reasons: name === 'ClearPasscode' ? [REASON] : [],
 }));
 
-const offersFor = (asker: Partial<Asker>, types = TYPES) =>
-  offersOf(types, { role: 'admin', device: {}, hasUnlockToken: true, ...asker });
+const offersFor = ({ device, ...asker }: Partial<Asker>, types = TYPES) =>
+  offersOf(types, {
+    role: 'admin',
+    hasUnlockToken: true,
+    ...asker,
+    device: { is_enrolled: true, ...device },
+  });
 const namesFor = (role: string, isLost = false) =>
   offersFor({ role, device: { is_mdm_lost_mode_enabled: isLost } }).map(({ name }) => name);
 
@@ -49,6 +54,12 @@ describe('the actions of a device', () => {
     const offers = offersFor({ hasUnlockToken: false });
     expect(offers.find(({ name }) => name === 'ClearPasscode')?.reason).toEqual(REASON);
     expect(offers.find(({ name }) => name === 'DeviceLock')?.reason).toBeUndefined();
+  });
+
+  it.each([false, null])('are refused while the device is not enrolled (%s)', (isEnrolled) => {
+    const offers = offersFor({ device: { is_enrolled: isEnrolled } });
+    const codes = new Set(offers.map(({ reason }) => reason?.code));
+    expect([offers.length > 0, [...codes]]).toEqual([true, ['device_unenrolled']]);
   });
 
   it('clear the passcode only with an unlock token', () => {
@@ -156,5 +167,26 @@ describe('the answer to a button', () => {
     expect(resultOf({ data: [{}, {}] })).toContain('2 commands queued');
     expect(resultOf({ data: { type: 'commands' } })).toContain('1 command queued');
     expect(resultOf(undefined)).toBe('Done.');
+  });
+
+  it('names the commands that it queued, alone, in a list, or among other answers', () => {
+    const command = (id: number) => ({ type: 'commands', id });
+    expect(commandsOf({ data: command(7) })).toEqual([7]);
+    expect(commandsOf({ data: [command(7), command(8)] })).toEqual([7, 8]);
+    expect(
+      commandsOf({ data: [{ data: { type: 'devices', id: 1 } }, { data: command(9) }] }),
+    ).toEqual([9]);
+    expect(commandsOf({ data: { type: 'pushes', id: 3 } })).toEqual([]);
+    expect(commandsOf(undefined)).toEqual([]);
+  });
+
+  it('follows the commands until the device has answered all of them', () => {
+    const queued = { data: [{}, {}] };
+    expect(outcomeOf(queued, undefined)).toContain('2 commands queued');
+    expect(outcomeOf(queued, ['Acknowledged', 'Sent'])).toContain('2 commands queued');
+    expect(outcomeOf(queued, ['Acknowledged', 'Acknowledged'])).toBe(
+      'The device has acknowledged it.',
+    );
+    expect(outcomeOf(queued, ['Acknowledged', 'Error'])).toContain('did not carry out all of it');
   });
 });

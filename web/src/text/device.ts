@@ -30,7 +30,7 @@ const PLATFORM = /does not exist on (\w+), which/;
 const REASONS: Record<string, string> = {
   not_supervised: 'Only for supervised devices.',
   forbidden_by_enrollment: 'The enrollment of this device does not allow it.',
-  device_unenrolled: 'The device is not enrolled.',
+  device_unenrolled: 'Not enrolled.',
   no_unlock_token: 'The device has sent no unlock token in this enrollment.',
 };
 
@@ -58,6 +58,12 @@ export const deviceText = {
   enrollment: ENROLLMENT,
   diagnosis: 'Diagnosis',
   healthy: 'Nothing is wrong',
+  notEnrolled: 'It has not enrolled yet',
+  notFinished: 'Its enrollment is not finished yet',
+  erased: {
+    title: 'Erased',
+    why: 'The device has acknowledged EraseDevice. It is shown as enrolled until it enrolls again.',
+  },
   severities: { stuck: 'Stuck', attention: 'Attention', info: 'For information' },
   began: 'began',
   cure: (path: string) => CURES.find(([end]) => end.test(path))?.[1] ?? 'Do this now',
@@ -65,6 +71,8 @@ export const deviceText = {
     accepted: 'APNs accepted the push. The device connects within seconds if it is reachable.',
     refused: (reason: string) => `APNs refused the push: ${reason}.`,
     queued: (count: number) => `${commands(count)} queued. The device answers when it connects.`,
+    acknowledged: 'The device has acknowledged it.',
+    notAll: 'The device did not carry out all of it. “Commands” shows why.',
     done: 'Done.',
   },
   actions: {

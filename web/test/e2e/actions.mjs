@@ -82,6 +82,11 @@ export const TASKS = {
     const commands = await waitForAcknowledged(session, device, 'EraseDevice');
     assertEqual(commands.length, 1, 'commands that erase');
     await page.getByRole('button', { name: /^EraseDevice Acknowledged/ }).waitFor();
+    await page.getByText('The device has acknowledged it.').waitFor();
+    await page.getByText('It is shown as enrolled until it enrolls again.').waitFor();
+    for (const claim of ['1 command queued.', 'Nothing is wrong', 'OK']) {
+      assertEqual(await page.getByText(claim, { exact: claim === 'OK' }).count(), 0, claim);
+    }
   },
 
   'a device is erased by keyboard alone, by its serial number': async (session) => {

@@ -73,6 +73,26 @@ export const TASKS = {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
   },
 
+  'a device that never enrolled is offered nothing, and not called healthy': async (session) => {
+    const { page, lab } = session;
+    const attributes = { serial_number: 'NEVER0000001', device_name: 'Never enrolled' };
+    const { data } = await lab.api('POST', '/devices', { data: { type: 'devices', attributes } });
+    await openDevice(session, { id: data.id, device_name: 'Never enrolled' });
+    await page.getByText('It has not enrolled yet').waitFor();
+    assertEqual(await page.getByText('Nothing is wrong').count(), 0, 'claims of health');
+    await page.getByRole('button', { name: 'Actions' }).click();
+    for (const name of ['Lock …', 'Restart …', 'Shut down …', 'Rename …', 'Erase …']) {
+      const button = page.getByRole('button', { name, exact: true });
+      assertEqual(await button.getAttribute('aria-disabled'), 'true', name);
+      assertEqual(
+        await button.locator('xpath=following-sibling::p').textContent(),
+        'Not enrolled.',
+        name,
+      );
+    }
+    await page.keyboard.press('Escape');
+  },
+
   'a stuck device says why, and the proposed request is sent': async (session) => {
     const { page, lab } = session;
     lab.simulate('bad-token');

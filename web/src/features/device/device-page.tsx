@@ -9,9 +9,11 @@ import { Empty } from '../../ui/notice';
 import { Page } from '../../ui/page';
 import { ActionResult } from './actions/action-result';
 import { DeviceActions } from './actions/device-actions';
+import { erasureQuery, isErasedSince } from './command-queries';
 import { DeviceState } from './device-state';
 import { DeviceTabs } from './device-tabs';
 import { Diagnosis } from './diagnosis';
+import { Erased } from './erased';
 import { HealthStatus } from './health-status';
 import { nameOf } from './name';
 import { deviceQuery, listPath, useSend } from './queries';
@@ -29,6 +31,8 @@ function OneDevice({ id }: { id: number }) {
   const query = useQuery(deviceQuery(id));
   const sending = useSend(id);
   const device = query.data?.device;
+  const { data: acknowledged } = useQuery(erasureQuery(id));
+  const erasedAt = device && isErasedSince(device, acknowledged) ? acknowledged : undefined;
   if (isApiError(query.error) && query.error.status === 404) return <NoDevice />;
   const list = LIST_OF_TAB[tab];
   return (
@@ -36,14 +40,15 @@ function OneDevice({ id }: { id: number }) {
       title={device === undefined ? words.page : nameOf(device)}
       back={<BackToDevices />}
       aside={device !== undefined && <DeviceActions device={device} sending={sending} />}
-      about={device !== undefined && <HealthStatus health={device.health} />}
+      about={device && !erasedAt && <HealthStatus health={device.health} />}
     >
       <Part query={query} lines={16}>
         {(data) => (
           <>
+            {erasedAt && <Erased at={erasedAt} />}
             <DeviceState device={data.device} />
             <ActionResult device={data.device} sending={sending} />
-            <Diagnosis id={id} />
+            <Diagnosis device={data.device} isErased={Boolean(erasedAt)} />
             <DeviceTabs {...data} tab={tab} />
           </>
         )}

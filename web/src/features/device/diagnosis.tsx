@@ -4,17 +4,15 @@ import { deviceText as words } from '../../text/device';
 import { Section } from '../../ui/page';
 import { Status } from '../../ui/status';
 import { FindingCard } from './finding-card';
-import { diagnosisQuery } from './queries';
+import { type Device, diagnosisQuery } from './queries';
 
 /** Why the device does not do what it should, and what helps. */
-export function Diagnosis({ id }: { id: number }) {
+export function Diagnosis({ device, isErased }: { device: Device; isErased: boolean }) {
+  const { id } = device;
   const query = useQuery(diagnosisQuery(id));
-  const isHealthy = query.data?.length === 0;
+  const isQuiet = query.data?.length === 0 && !isErased;
   return (
-    <Section
-      title={words.diagnosis}
-      aside={isHealthy && <Status tone="ok">{words.healthy}</Status>}
-    >
+    <Section title={words.diagnosis} aside={isQuiet && <Quiet device={device} />}>
       <Part query={query} lines={1}>
         {(findings) =>
           findings.length > 0 && (
@@ -30,4 +28,11 @@ export function Diagnosis({ id }: { id: number }) {
       </Part>
     </Section>
   );
+}
+
+/** Without a finding, a device is healthy only while it is enrolled. */
+function Quiet({ device }: { device: Device }) {
+  if (device.is_enrolled === true) return <Status tone="ok">{words.healthy}</Status>;
+  const hasBegun = device.enrollment_state === 'authenticated';
+  return <Status tone="soft">{hasBegun ? words.notFinished : words.notEnrolled}</Status>;
 }

@@ -4,7 +4,7 @@ import { deviceText as words } from '../../text/device';
 import { Button } from '../../ui/button';
 import { Status, type Tone } from '../../ui/status';
 import { Time } from '../../ui/time';
-import { resultOf } from './actions/results';
+import { Sent } from './actions/sent';
 import { type Finding, useSend } from './queries';
 
 const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'warn', info: 'soft' };
@@ -31,7 +31,7 @@ export function FindingCard({ id, finding }: { id: number; finding: Finding }) {
             {words.cure(action.path)}
           </Button>
         )}
-        <span role="status">{send.isSuccess && resultOf(send.data)}</span>
+        <span role="status">{send.isSuccess && <Sent device={id} answer={send.data} />}</span>
       </div>
     </article>
   );

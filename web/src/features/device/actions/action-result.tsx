@@ -2,7 +2,7 @@ import { ActionError } from '../../../api/action-error';
 import { useMay } from '../../../api/rights';
 import { deviceText as words } from '../../../text/device';
 import type { Device, Sending } from '../queries';
-import { resultOf } from './results';
+import { Sent } from './sent';
 
 /** What came of the last action, and why there is none for a device that is not enrolled. */
 export function ActionResult({ device, sending }: { device: Device; sending: Sending }) {
@@ -13,7 +13,7 @@ export function ActionResult({ device, sending }: { device: Device; sending: Sen
         <p className="soft">{words.actions.notEnrolled}</p>
       )}
       <p role="status" className={sending.isSuccess ? '' : 'visually-hidden'}>
-        {sending.isSuccess && resultOf(sending.data)}
+        {sending.isSuccess && <Sent device={device.id} answer={sending.data} />}
       </p>
       {sending.error !== null && <ActionError error={sending.error} />}
     </>

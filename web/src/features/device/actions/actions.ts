@@ -40,6 +40,7 @@ export interface Asker {
   /** Of the person who is signed in. */
   role: string | undefined;
   device: {
+    is_enrolled?: boolean | null | undefined;
     platform?: string | null | undefined;
     enrollment_type?: string | null | undefined;
     is_supervised?: boolean | null | undefined;
@@ -49,6 +50,8 @@ export interface Asker {
   hasUnlockToken: boolean | undefined;
 }
 
+/** As the server says it of a device that has left; it also queues for one that has yet to enroll. */
+const NOT_ENROLLED: Reason = { code: 'device_unenrolled', detail: 'the device is not enrolled' };
 const NO_UNLOCK_TOKEN: Reason = {
   code: 'no_unlock_token',
   detail: 'the device has escrowed no unlock token in its present enrollment',
@@ -70,7 +73,8 @@ export function offersOf(types: readonly CommandType[], asker: Asker): Offer[] {
     if (type === undefined || !isAllowed(asker.role, type.role)) return [];
     if (name === (isLost ? 'EnableLostMode' : 'DisableLostMode')) return [];
     const reasons = type.eligible === false ? (type.reasons as Reason[]) : [];
-    const [reason = ownReason(name, asker)] = reasons;
+    const [first = ownReason(name, asker)] = reasons;
+    const reason = asker.device.is_enrolled === true ? first : NOT_ENROLLED;
     const hasDialog = name === 'Settings' || (type.is_destructive ?? true);
     return [{ name, hasDialog, reason }];
   });

@@ -21,3 +21,27 @@ export function resultOf(answer: unknown): string {
   if (attributes?.status_code === 200) return words.accepted;
   return words.refused(String(attributes?.reason ?? attributes?.status_code));
 }
+
+/** Ids of the commands that it queued. Several requests have several answers. */
+export function commandsOf(answer: unknown): number[] {
+  const { data } = (answer ?? {}) as Answer;
+  if (Array.isArray(data)) {
+    return data.flatMap((entry: Answer | undefined) =>
+      commandsOf(entry?.data === undefined ? { data: entry } : entry),
+    );
+  }
+  const { type, id } = (data ?? {}) as { type?: unknown; id?: unknown };
+  return type === 'commands' ? [Number(id)] : [];
+}
+
+/** The same sentence, until the device has answered every command. */
+export function outcomeOf(answer: unknown, statuses: readonly string[] | undefined): string {
+  if (statuses === undefined || statuses.length === 0 || statuses.some(isWaiting)) {
+    return resultOf(answer);
+  }
+  return statuses.every((status) => status === 'Acknowledged') ? words.acknowledged : words.notAll;
+}
+
+export function isWaiting(status: string): boolean {
+  return ['Queued', 'Sent', 'NotNow'].includes(status);
+}
