@@ -1,3 +1,4 @@
+import { faultWords } from '../text/own-words';
 import { ApiError } from './errors';
 
 /** What the API says of one attribute of a form. */
@@ -15,8 +16,8 @@ export function otherFault(error: unknown, names: readonly string[]): Error | un
 
 function pointed(error: unknown): { field: string; detail: string }[] {
   if (!(error instanceof ApiError)) return [];
-  return error.faults.map(({ source, detail, title }) => ({
-    field: /([^/]+)$/.exec(source?.pointer ?? '')?.[1] ?? '',
-    detail: detail ?? title ?? error.message,
-  }));
+  return error.faults.map(({ source, detail, title }) => {
+    const field = /([^/]+)$/.exec(source?.pointer ?? '')?.[1] ?? '';
+    return { field, detail: faultWords(field, detail ?? title ?? error.message) };
+  });
 }

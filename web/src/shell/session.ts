@@ -1,7 +1,9 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { call, client, knownAnswers } from '../api/client';
+import { isApiError } from '../api/errors';
 import { ME_KEY, meQuery } from '../api/me';
+import { text } from '../text/en';
 
 type Credentials = { token: string } | { link_secret: string };
 
@@ -11,6 +13,12 @@ export function useSignIn() {
     mutationFn: (body: Credentials) => call(() => client.POST('/sessions', { body })),
     onSuccess: () => queries.fetchQuery({ ...meQuery, staleTime: 0 }),
   });
+}
+
+/** The API says how a program sends its token; a person has just entered one. */
+export function tokenFault(error: Error | null): string | undefined {
+  const isWrong = isApiError(error) && error.status === 401;
+  return isWrong ? text.signIn.wrongToken : error?.message;
 }
 
 /** Ends the session on the server. The form that follows forgets all that was read. */

@@ -4,7 +4,7 @@ import { text } from '../text/en';
 import { Button } from '../ui/button';
 import { Dialog } from '../ui/dialog';
 import { Field } from '../ui/field';
-import { useSignIn } from './session';
+import { tokenFault, useSignIn } from './session';
 
 /** Asks for the token where the API wants a recent sign-in; the request is then repeated. */
 export function SignInAgain() {
@@ -41,7 +41,7 @@ export function SignInAgain() {
           autoComplete="current-password"
           value={token}
           onChange={setToken}
-          error={signIn.error?.message}
+          error={tokenFault(signIn.error)}
         />
         <div className="dialog-buttons">
           <Button onPress={() => close(false)}>{text.signIn.cancel}</Button>

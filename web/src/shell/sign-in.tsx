@@ -3,7 +3,7 @@ import { text } from '../text/en';
 import { Button } from '../ui/button';
 import { Field } from '../ui/field';
 import { Notice } from '../ui/notice';
-import { useForgetting, useSignIn } from './session';
+import { tokenFault, useForgetting, useSignIn } from './session';
 import './sign-in.css';
 
 /** The secret of a sign-in link: in the fragment, so that it reaches no log. Taken once. */
@@ -46,7 +46,7 @@ export function SignIn() {
           value={token}
           onChange={setToken}
           hint={text.signIn.hint}
-          error={byLink ? undefined : signIn.error?.message}
+          error={byLink ? undefined : tokenFault(signIn.error)}
         />
         <Button kind="main" type="submit" isPending={signIn.isPending}>
           {text.signIn.submit}

@@ -18,6 +18,7 @@ export const text = {
     hint: 'The first start wrote one to DATA_DIR/admin-token. Others are made by the command muster token create.',
     submit: 'Sign in',
     link: 'Signing in with the link…',
+    wrongToken: 'This token is not valid, or was revoked.',
     linkFailed: 'The link did not work',
     out: 'Sign out',
     again: 'Sign in again',

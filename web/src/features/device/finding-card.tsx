@@ -1,6 +1,7 @@
 import { ActionError } from '../../api/action-error';
 import { useMay } from '../../api/rights';
 import { deviceText as words } from '../../text/device';
+import { adviceOf } from '../../text/own-words';
 import { Button } from '../../ui/button';
 import { Status, type Tone } from '../../ui/status';
 import { Time } from '../../ui/time';
@@ -11,7 +12,7 @@ const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'war
 
 /** One finding in a sentence, with the request that the server proposes as a button. */
 export function FindingCard({ id, finding }: { id: number; finding: Finding }) {
-  const { severity, since, message, advice, action } = finding;
+  const { severity, since, message, action } = finding;
   const send = useSend(id);
   const canSend = useMay()('createDeviceCommand');
   return (
@@ -23,7 +24,7 @@ export function FindingCard({ id, finding }: { id: number; finding: Finding }) {
         </span>
       </p>
       <p className="finding-message">{message}</p>
-      <p className="soft">{advice}</p>
+      <p className="soft">{adviceOf(finding)}</p>
       {send.error !== null && <ActionError error={send.error} />}
       <div className="finding-action">
         {action !== null && canSend && (

@@ -1,4 +1,5 @@
 import { overviewText as words } from '../../text/overview';
+import { warningOf } from '../../text/own-words';
 import { sentenceOf } from '../../text/sentence';
 import { Section } from '../../ui/page';
 import { Status } from '../../ui/status';
@@ -12,7 +13,7 @@ export function Warnings({ warnings }: { warnings: { code: string; detail: strin
         {warnings.map(({ code, detail }) => (
           <li key={`${code} ${detail}`}>
             <Status tone="warn">{sentenceOf(code)}</Status>
-            <p>{detail}</p>
+            <p>{warningOf({ code, detail })}</p>
           </li>
         ))}
       </ul>

@@ -1,5 +1,6 @@
 import { type Fault, isApiError } from '../../../api/errors';
 import { commandsText } from '../../../text/commands';
+import { faultWords } from '../../../text/own-words';
 import type { Problem } from './write-form';
 
 const words = commandsText.problems;
@@ -58,7 +59,8 @@ export function parameterFaults(error: unknown): (readonly [string, string])[] {
 export function optionFault(error: unknown, name: string): string | undefined {
   const pointer = `${ATTRIBUTES}/${name}`;
   const fault = faultsOf(error).find(({ source }) => source?.pointer === pointer);
-  return fault?.detail ?? fault?.title;
+  const detail = fault?.detail ?? fault?.title;
+  return detail && faultWords(name, detail);
 }
 
 const OPTIONS = ['name', 'priority', 'after', 'expires_at', 'ttl', 'spread'];

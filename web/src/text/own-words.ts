@@ -1,0 +1,37 @@
+/** What the API says for curl, in the words of the console. What is not listed here is shown as it is. */
+const ADVICE: Readonly<Record<string, string>> = {
+  topic_mismatch:
+    'Upload the push certificate with that topic in the set-up. Without it enroll the device again: it then gets the topic of the certificate that is stored.',
+  push_token_refused:
+    'Send one more push: if APNs accepts it, the finding ends. If APNs refuses it again, the device must contact the server by itself, which renews its token, or enroll again.',
+  push_failing:
+    'Send a push and read the answer of APNs. TopicDisallowed and the reasons that name a certificate concern the push certificate: see Certificates in the settings. Other reasons are tried again by themselves; the finding ends with the first push that APNs accepts.',
+  commands_failing:
+    'Read the device’s errors below Commands, remove their cause and send the command again: the finding ends when the device acknowledges one, or 30 days after the last failure.',
+  unenrolled:
+    'Enroll the device again. If it is retired, leave its record as it is: nothing is wrong.',
+};
+
+const WARNINGS: Readonly<Record<string, string>> = {
+  no_push_certificate:
+    'There is no usable push certificate: commands are queued, but no device is notified of them. Upload one in the set-up.',
+  enrollment_open:
+    'Anyone who reaches this server can enroll a device. Choose who may enroll in the set-up.',
+};
+
+/** The advice of a finding. */
+export function adviceOf({ code, advice }: { code: string; advice: string }): string {
+  return ADVICE[code] ?? advice;
+}
+
+/** What a warning of the server says. */
+export function warningOf({ code, detail }: { code: string; detail: string }): string {
+  return WARNINGS[code] ?? detail;
+}
+
+/** A fault at its field, without the name of the attribute: "ttl must be at least 1". */
+export function faultWords(field: string, detail: string): string {
+  if (field === '' || !detail.startsWith(`${field} `)) return detail;
+  const rest = detail.slice(field.length + 1);
+  return `${rest.charAt(0).toUpperCase()}${rest.slice(1)}${/[.!?]$/.test(rest) ? '' : '.'}`;
+}
