@@ -42,6 +42,9 @@ export const batchesText = {
   batch: {
     title: (name: string) => name,
     fallback: (id: string) => `Batch ${id}`,
+    gone: 'This batch does not exist.',
+    goneWhy: 'It was removed, or the address is wrong.',
+    toBatches: 'Show all batches',
     progress: 'Progress',
     targets: 'Devices',
     failures: 'Failures by error',

@@ -44,6 +44,10 @@ export const groupsText = {
   },
   evaluating: 'Evaluating',
   evaluatingDevices: (count: number) => `The rule is being evaluated: ${devices(count)} so far.`,
+  group: 'Group',
+  gone: 'This group does not exist.',
+  goneWhy: 'It was deleted, or the address is wrong.',
+  toGroups: 'Show all groups',
   readOnly: (role: string) => `Changes need the role operator. You are signed in as ${role}.`,
   deleteTag: (name: string, count: number) =>
     `The tag ${name} is removed from ${devices(count)}. This cannot be undone.`,

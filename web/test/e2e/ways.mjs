@@ -87,6 +87,22 @@ export const TASKS = {
     }
   },
 
+  'an address of what does not exist says so, and leads on': async (session) => {
+    const { page } = session;
+    for (const [path, said, way] of [
+      ['/devices/999', 'This device does not exist.', 'Show all devices'],
+      ['/groups/999', 'This group does not exist.', 'Show all groups'],
+      ['/commands/batches/999', 'This batch does not exist.', 'Show all batches'],
+    ]) {
+      await open(session, path);
+      await page.getByText(said).waitFor();
+      await page.getByRole('link', { name: way }).waitFor();
+      assertEqual(await page.getByText('did not load').count(), 0, `failures of ${path}`);
+    }
+    const faults = session.takeFaults().filter((fault) => !/status of 404/.test(fault));
+    assertEqual(faults.join(), '', 'faults beside those of the addresses');
+  },
+
   'the requests that a page shows as curl are answered': async (session) => {
     const { page, token } = session;
     for (const path of [...CURL, ...SETTINGS.map((name) => `/settings/${name}`)]) {

@@ -5,7 +5,7 @@ import { Part } from '../../api/part';
 import { deviceText as words } from '../../text/device';
 import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';
-import { Empty } from '../../ui/notice';
+import { Missing } from '../../ui/missing';
 import { Page } from '../../ui/page';
 import { ActionResult } from './actions/action-result';
 import { DeviceActions } from './actions/device-actions';
@@ -78,13 +78,10 @@ function BackToDevices() {
 
 function NoDevice() {
   return (
-    <Page title={words.page} back={<BackToDevices />}>
-      <Empty title={words.gone}>
-        <p>{words.goneWhy}</p>
-        <Link to="/devices" className="button">
-          {words.toDevices}
-        </Link>
-      </Empty>
-    </Page>
+    <Missing page={words.page} title={words.gone} why={words.goneWhy} back={<BackToDevices />}>
+      <Link to="/devices" className="button">
+        {words.toDevices}
+      </Link>
+    </Missing>
   );
 }

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Link, useParams } from '@tanstack/react-router';
+import { isApiError } from '../../api/errors';
 import { Part } from '../../api/part';
 import { useMay } from '../../api/rights';
 import { text } from '../../text/en';
 import { groupsText as words } from '../../text/groups';
 import { AsCurl } from '../../ui/as-curl';
+import { Missing } from '../../ui/missing';
 import { Page } from '../../ui/page';
 import { DeleteGroup } from './delete-group';
 import { GroupForm } from './group-form';
@@ -17,6 +19,7 @@ export function GroupPage() {
   const query = useQuery(groupQuery(Number(id)));
   const group = query.data;
   const canDelete = useMay()('deleteDeviceGroup');
+  if (isApiError(query.error) && query.error.status === 404) return <NoGroup />;
   return (
     <Page
       title={group?.name ?? words.groups}
@@ -33,5 +36,15 @@ export function GroupPage() {
       </Part>
       <AsCurl words={text.curl} requests={[{ path: groupPath(Number(id)) }]} />
     </Page>
+  );
+}
+
+function NoGroup() {
+  return (
+    <Missing page={words.group} title={words.gone} why={words.goneWhy}>
+      <Link to="/groups" className="button">
+        {words.toGroups}
+      </Link>
+    </Missing>
   );
 }

@@ -1,10 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { BatchBar } from '../../../api/batch-bar';
+import { isApiError } from '../../../api/errors';
 import { Part } from '../../../api/part';
 import { batchesText } from '../../../text/batches';
 import { text } from '../../../text/en';
 import { AsCurl } from '../../../ui/as-curl';
+import { Missing } from '../../../ui/missing';
 import { Page, Section } from '../../../ui/page';
 import { Reasons, summaryOf } from '../sender/dry-run';
 import { BatchActions } from './batch-actions';
@@ -26,6 +28,7 @@ export function BatchPage() {
 function OneBatch({ id }: { id: string }) {
   const batch = useQuery(batchQuery(id));
   const { data } = batch;
+  if (isApiError(batch.error) && batch.error.status === 404) return <NoBatch id={id} />;
   return (
     <Page
       title={data?.name ?? data?.request_type ?? words.fallback(id)}
@@ -43,6 +46,16 @@ function OneBatch({ id }: { id: string }) {
         ]}
       />
     </Page>
+  );
+}
+
+function NoBatch({ id }: { id: string }) {
+  return (
+    <Missing page={words.fallback(id)} title={words.gone} why={words.goneWhy}>
+      <Link to="/commands" className="button">
+        {words.toBatches}
+      </Link>
+    </Missing>
   );
 }
 
