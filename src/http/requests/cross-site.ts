@@ -95,12 +95,14 @@ function isOfOtherSite(req: Request, known: ReadonlySet<string>): boolean {
   return origin !== undefined && !isOfHost(origin, req.get('host'));
 }
 
-/** A typed address is no page. */
+/** By both headers, where both are sent. A typed address is no page. */
 function isOfOwnPage(req: Request, own: ReadonlySet<string>): boolean {
   const site = req.get('sec-fetch-site');
-  if (site !== undefined) return site === 'same-origin';
+  if (site !== undefined && site !== 'same-origin') return false;
   const origin = req.get('origin');
   if (origin === undefined || own.has(origin)) return true;
+  // A page without a referrer sends null; only Sec-Fetch-Site then says whose page it is.
+  if (origin === 'null') return site !== undefined;
   return isOfHost(origin, req.get('host'));
 }
 

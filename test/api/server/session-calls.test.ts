@@ -66,6 +66,10 @@ describe('a call by a session', () => {
     ['by a typed address', { ...CONSOLE, 'Sec-Fetch-Site': 'none' }],
     ['from another origin', { ...CONSOLE, Origin: 'https://evil.example.com' }],
     ['from another port', { ...CONSOLE, Origin: 'http://127.0.0.1:1' }],
+    [
+      'from another origin that claims to be the same',
+      { ...CONSOLE, 'Sec-Fetch-Site': 'same-origin', Origin: 'https://evil.example.com' },
+    ],
     ['from no origin', { ...CONSOLE, Origin: 'null' }],
   ])('changes nothing %s', async (_case, headers) => {
     const { cookie } = await signedIn();
@@ -92,7 +96,8 @@ describe('a call by a session', () => {
 
   it.each<[string, Headers]>([
     ['of an old browser', {}],
-    ['of a new one', { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://behind.a.proxy' }],
+    ['of a new one', { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost:8080' }],
+    ['without a referrer', { 'Sec-Fetch-Site': 'same-origin', Origin: 'null' }],
     ['of the public address', { Origin: 'http://localhost:8080' }],
   ])('changes what its role may change, from a page %s', async (_case, headers) => {
     const { id, cookie } = await signedIn((await newToken(app, 'operator')).token);
