@@ -1,7 +1,7 @@
 import type { RequestHandler } from 'express';
 import { z } from 'zod';
 import { lastBackupAt, readBackupState } from '../../backup/server/backup-warnings.js';
-import type { Config } from '../../config/config.js';
+import { type Config, ENROLLMENT_POLICIES } from '../../config/config.js';
 import { blockedTopics } from '../../db/admin/metrics-repository.js';
 import { readPushTopic } from '../../db/admin/settings-repository.js';
 import {
@@ -99,6 +99,7 @@ const CREDENTIALS = {
         'When the newest good backup was begun: what has changed since then is in none. null: none ' +
           'is known here.',
       ),
+    enrollment: z.enum(ENROLLMENT_POLICIES).describe('Who may enroll a device: `ENROLLMENT`.'),
     warnings: z.array(z.strictObject({ code: z.string(), detail: z.string() })),
   }),
 };
@@ -208,6 +209,7 @@ function documentOf(facts: CredentialFacts, basePath: string): Document {
   const attributes = {
     credentials: facts.credentials.map((credential) => shown(credential, basePath)),
     last_backup_at: lastBackup && formatTimestamp(lastBackup),
+    enrollment: facts.config.enrollment,
     warnings: credentialWarnings(facts),
   };
   return ownDocument(CREDENTIALS, { id: 1, attributes, self: basePath + PATH });

@@ -206,7 +206,12 @@ describe('GET /api/v1/credentials', () => {
       data: {
         type: 'credentials',
         id: 1,
-        attributes: { credentials: [first, second, third], last_backup_at: null, warnings: [] },
+        attributes: {
+          credentials: [first, second, third],
+          last_backup_at: null,
+          enrollment: 'closed',
+          warnings: [],
+        },
         links: { self: '/api/v1/credentials' },
       },
       links: { self: '/api/v1/credentials' },

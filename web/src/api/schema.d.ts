@@ -3605,6 +3605,8 @@ export interface operations {
                                     links: components["schemas"]["resource_links"];
                                 }[];
                                 last_backup_at: string | null;
+                                /** @enum {string} */
+                                enrollment: "open" | "link" | "closed";
                                 warnings: {
                                     code: string;
                                     detail: string;

@@ -50,7 +50,12 @@ export const setUpText = {
   policy: {
     title: '3. Who may enroll',
     why: 'ENROLLMENT in .env decides: open (every device that reaches the server), link (devices with an enrollment link, of Automated Device Enrollment, or of people who sign in), closed (nobody).',
-    openTo: 'Anyone who reaches this server can enroll a device.',
+    is: {
+      open: 'Anyone who reaches this server can enroll a device.',
+      link: 'Only devices with a link, of Automated Device Enrollment, or of people who sign in can enroll.',
+      closed: 'No device can enroll.',
+    },
+    change: 'To change it, set another one in .env and restart:',
     links: (usable: number) =>
       usable === 1 ? '1 enrollment link is usable.' : `${usable} enrollment links are usable.`,
     needsOperator: 'Enrollment links need the role operator.',
@@ -58,6 +63,7 @@ export const setUpText = {
     name: 'Name of the link',
     uses: 'Devices at most',
     days: 'Usable for (days)',
+    daysFault: (most: number) => `Must be a whole number from 1 to ${most.toLocaleString('en')}.`,
     make: 'Make a link',
     made: 'Open it in Safari on the device:',
   },
@@ -86,7 +92,7 @@ export const setUpText = {
   lab: {
     title: 'Try it with simulated devices',
     on: 'The lab is on: pushes go to a stand-in for Apple’s push service. Ten devices enroll over the real protocol and answer pushes:',
-    command: 'npm run simulate -- --devices 10 --push --forever',
+    command: (url: string) => `npm run simulate -- --url ${url} --devices 10 --push --forever`,
     where: 'Run it in a terminal on the machine of the server, in its directory.',
     count: (count: number) =>
       count === 1

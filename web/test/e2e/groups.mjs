@@ -174,6 +174,13 @@ export const TASKS = {
   'an enrollment link is made in the set-up': async (session) => {
     const { page } = session;
     await open(session, '/set-up');
+    const step = page.getByRole('region', { name: '3. Who may enroll' });
+    await step.getByText('Anyone who reaches this server can enroll a device.').waitFor();
+    await step.getByLabel('Usable for (days)').fill('0');
+    await step.getByText('Must be a whole number from 1 to 3,650.').waitFor();
+    await step.getByRole('button', { name: 'Make a link' }).click();
+    assertEqual(await page.getByText('/enroll/').count(), 0, 'links of no days');
+    await step.getByLabel('Usable for (days)').fill('2');
     await page.getByRole('button', { name: 'Make a link' }).click();
     await page.getByText('/enroll/').first().waitFor();
   },

@@ -14,7 +14,7 @@ export function LabStep({ isOn }: { isOn: boolean }) {
     <Section title={words.title}>
       <p className="soft set-up-text">{isOn ? words.on : words.off}</p>
       <ShellLine
-        line={isOn ? words.command : words.start}
+        line={isOn ? words.command(location.origin) : words.start}
         copy={setUpText.copy}
         copied={setUpText.copied}
       />

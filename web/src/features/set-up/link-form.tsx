@@ -9,15 +9,19 @@ import { useMakeLink } from './queries';
 
 const words = setUpText.policy;
 const DAY = 86_400_000;
+const MOST_DAYS = 3_650;
 
 export function LinkForm() {
   const [name, setName] = useState('First devices');
   const [uses, setUses] = useState('5');
   const [days, setDays] = useState('7');
   const make = useMakeLink();
+  const isUsable = Number.isInteger(Number(days)) && Number(days) >= 1 && Number(days) <= MOST_DAYS;
+  const daysFault = isUsable ? undefined : words.daysFault(MOST_DAYS);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    const expires = new Date(Date.now() + Math.max(1, Number(days) || 1) * DAY).toISOString();
+    if (daysFault !== undefined) return;
+    const expires = new Date(Date.now() + Number(days) * DAY).toISOString();
     make.mutate({ name: name.trim(), max_uses: Number(uses), expires_at: expires });
   };
   const other = otherFault(make.error, ['name', 'max_uses', 'expires_at']);
@@ -46,7 +50,7 @@ export function LinkForm() {
           value={days}
           onChange={setDays}
           required
-          error={faultAt(make.error, 'expires_at')}
+          error={daysFault ?? faultAt(make.error, 'expires_at')}
         />
       </div>
       {other !== undefined && <ActionError error={other} />}

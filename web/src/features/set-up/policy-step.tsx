@@ -9,16 +9,20 @@ import { Step } from './step';
 
 const words = setUpText.policy;
 
-/** The API says of the policy only when it lets everybody in. */
-export function PolicyStep({ isOpenToAll }: { isOpenToAll: boolean }) {
+/** Open is for a start: anyone who finds the server can enroll. */
+export function PolicyStep({ policy }: { policy: 'open' | 'link' | 'closed' }) {
   const may = useMay();
   const links = useQuery({ ...linksQuery, enabled: may('listEnrollmentLinks') });
   const usable = links.data?.filter(({ status }) => status === 'usable').length ?? 0;
-  const state = isOpenToAll ? 'open' : usable > 0 ? 'done' : 'unknown';
   return (
-    <Step title={words.title} why={words.why} state={state}>
-      {isOpenToAll && <Notice tone="warn" title={words.openTo} />}
-      <ShellLine line="ENROLLMENT=link" copy={setUpText.copy} copied={setUpText.copied} />
+    <Step title={words.title} why={words.why} state={policy === 'open' ? 'open' : 'done'}>
+      <Notice tone={policy === 'open' ? 'warn' : 'soft'} title={words.is[policy]} />
+      {policy !== 'link' && (
+        <>
+          <p>{words.change}</p>
+          <ShellLine line="ENROLLMENT=link" copy={setUpText.copy} copied={setUpText.copied} />
+        </>
+      )}
       {links.data !== undefined && (
         <p>{links.data.length === 0 ? words.noLinks : words.links(usable)}</p>
       )}

@@ -30,7 +30,7 @@ export function SetUpPage() {
               {codes.includes('lab_on') && <LabStep isOn />}
               <AddressStep />
               <PushStep report={report} />
-              <PolicyStep isOpenToAll={codes.includes('enrollment_open')} />
+              <PolicyStep policy={report.enrollment} />
               <OrganizationStep />
               <DepStep />
               {!codes.includes('lab_on') && <LabStep isOn={false} />}
