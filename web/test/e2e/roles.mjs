@@ -81,6 +81,9 @@ export const TASKS = {
       const group = { type: 'device_groups', attributes: { name: 'Seen by all', kind: 'static' } };
       const created = await lab.api('POST', '/device_groups', { data: group });
       const offered = [];
+      await page.goto(`${session.url}/groups/new`);
+      await page.getByText('Changes need the role operator.').waitFor();
+      assertEqual(await page.locator('main input').count(), 0, 'fields of a new group');
       for (const path of [...PAGES, ...tabs, `/groups/${created.data.id}`]) {
         await page.goto(session.url + path);
         await waitForPage(page);

@@ -87,6 +87,26 @@ export const TASKS = {
     }
   },
 
+  'the overview leads to the devices of a version, to all, and to the certificates': async (
+    session,
+  ) => {
+    const { page } = session;
+    await open(session, '/');
+    const versions = page.getByRole('region', { name: 'OS versions' });
+    await versions.getByRole('heading', { name: 'macOS' }).waitFor();
+    await versions.getByRole('link').first().click();
+    await page.getByRole('heading', { level: 1, name: 'Devices' }).waitFor();
+    const filters = new URL(page.url()).searchParams.get('f');
+    assertEqual(/platform~eq~.*os_version~eq~/.test(filters), true, filters);
+    await open(session, '/');
+    await page.getByRole('link', { name: /^\d+ devices?$/ }).click();
+    await page.getByRole('row').nth(1).waitFor();
+    await open(session, '/');
+    const credentials = page.getByRole('region', { name: 'Certificates and tokens' });
+    await credentials.getByRole('link').first().click();
+    await page.waitForURL(/settings\/certificates/);
+  },
+
   'an address of what does not exist says so, and leads on': async (session) => {
     const { page } = session;
     for (const [path, said, way] of [

@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { overviewText as words } from '../../text/overview';
 import { sentenceOf } from '../../text/sentence';
 import { Status } from '../../ui/status';
@@ -17,9 +18,9 @@ export function Credentials({ credentials }: { credentials: Credential[] }) {
     <ul className="lines">
       {byEnd.map((entry) => (
         <li key={`${entry.kind} ${entry.name}`} title={entry.not_after}>
-          <span className="line-name" title={entry.name}>
+          <Link to="/settings/certificates" className="line-name" title={entry.name}>
             {sentenceOf(entry.kind)}
-          </span>
+          </Link>
           <Status tone={toneOf(entry.status)}>
             {entry.status === 'expired' ? words.expired : words.expiresIn(entry.days_left)}
           </Status>

@@ -3,6 +3,8 @@ import { overviewText as words } from '../../text/overview';
 
 interface Props {
   name: string;
+  /** Of the devices that are counted, beside the value. */
+  rules?: readonly string[];
   total: number;
   values: { value: string | boolean | null; count: number }[];
   other: number;
@@ -11,14 +13,14 @@ interface Props {
 const SHOWN = 8;
 
 /** The most frequent values, each a link to its devices. */
-export function FacetBars({ name, total, values, other }: Props) {
+export function FacetBars({ name, rules = [], total, values, other }: Props) {
   const shown = values.slice(0, SHOWN);
   const rest = values.slice(SHOWN).reduce((sum, { count }) => sum + count, other);
   return (
     <ul className="bars">
       {shown.map(({ value, count }) => (
         <li key={String(value)}>
-          <Link to="/devices" search={{ f: [rule(name, value)] }} className="bar">
+          <Link to="/devices" search={{ f: [...rules, rule(name, value)] }} className="bar">
             <span className="line-name">{value === null ? words.unknown : String(value)}</span>
             <span className="number">{count.toLocaleString('en')}</span>
             <meter min={0} max={Math.max(total, 1)} value={count} aria-hidden="true" />

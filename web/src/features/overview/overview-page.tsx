@@ -20,9 +20,10 @@ import {
   runningBatchesQuery,
 } from './queries';
 import { SetUpNotice } from './set-up-notice';
+import { Versions } from './versions';
 import { Warnings } from './warnings';
 
-const PARTS = ['health', 'credentials', 'batches', 'platform'] as const;
+const PARTS = ['health', 'credentials', 'batches', 'platform', 'os_version'] as const;
 
 export function OverviewPage() {
   const facets = useQuery(facetsQuery);
@@ -33,7 +34,13 @@ export function OverviewPage() {
   return (
     <Page
       title={text.nav.overview}
-      about={total !== undefined && <span className="soft">{words.devices(total)}</span>}
+      about={
+        total !== undefined && (
+          <Link to="/devices" search={{ f: ['is_enrolled~eq~true'] }}>
+            {words.devices(total)}
+          </Link>
+        )
+      }
     >
       <SetUpNotice devices={total} />
       {total === 0 && (
@@ -90,6 +97,11 @@ export function OverviewPage() {
             </Part>
           </Section>
         ))}
+        <Section title={words.os_version}>
+          <Part query={facets} lines={6}>
+            {(data) => <Versions platforms={data.facets.platform ?? []} />}
+          </Part>
+        </Section>
       </div>
       <AsCurl
         words={text.curl}

@@ -5,7 +5,7 @@ import { LIVE } from '../../api/query-client';
 import { rowsOf } from '../../api/rows';
 import { credentialsQuery as serverCredentialsQuery } from '../../api/server';
 
-export const FACETS = ['platform', 'os_version', 'model_name'] as const;
+export const FACETS = ['platform', 'model_name'] as const;
 
 /** They change by the day, and counting what uses them takes a large database long. */
 export const credentialsQuery = { ...serverCredentialsQuery, refetchInterval: 60_000 };
@@ -30,6 +30,24 @@ export const facetsQuery = queryOptions({
   },
 });
 
+function versionsOf(platform: string) {
+  const ofPlatform = JSON.stringify({ name: 'platform', op: 'eq', val: platform });
+  return { by: ['os_version' as const], 'filter[]': [...FACETS_QUERY['filter[]'], ofPlatform] };
+}
+
+/** The OS versions of one platform: those of several say nothing side by side. */
+export function versionsQuery(platform: string) {
+  return queryOptions({
+    ...LIVE,
+    refetchInterval: 30_000,
+    queryKey: ['devices', 'facets', 'os_version', platform],
+    queryFn: async () => {
+      const params = { query: versionsOf(platform) };
+      return (await call(() => client.GET('/devices/facets', { params }))).meta;
+    },
+  });
+}
+
 const RUNNING = {
   page: { size: 10 },
   sort: ['-id'],
@@ -51,4 +69,5 @@ export const OVERVIEW_PATHS = {
   credentials: pathOf('/credentials'),
   batches: pathOf('/command_batches', RUNNING),
   platform: pathOf('/devices/facets', FACETS_QUERY),
+  os_version: pathOf('/devices/facets', versionsOf('macOS')),
 };
