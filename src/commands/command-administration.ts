@@ -268,9 +268,7 @@ function checkedParameters(target: DeviceTarget, input: EnqueueInput): PlistDict
   }
   const isForUser = userId !== undefined;
   requireEligible(target, requestType, { isForUser, isForced, pointer: REQUEST_TYPE_POINTER });
-  if (isForced !== true) {
-    requireEligibleParameters(target, { requestType, parameters: value, isForUser });
-  }
+  requireEligibleParameters(target, { requestType, parameters: value, isForUser, isForced });
   return value;
 }
 
@@ -282,8 +280,8 @@ function ineligibilityOf(
 ): ErrorDetail[] {
   const isForUser = userId !== undefined;
   const ofType = eligibilityDetails(target, requestType, { isForUser, isForced });
-  if (ofType.length > 0 || isForced === true) return ofType;
-  return parameterFaults(target, { requestType, parameters, isForUser });
+  if (ofType.length > 0) return ofType;
+  return parameterFaults(target, { requestType, parameters, isForUser, isForced });
 }
 
 /** The parameters as plist values, and every fault of them and of the times. */

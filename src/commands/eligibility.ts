@@ -60,7 +60,7 @@ export function eligibilityFaults(
   const own = enrollmentFault(target, requestType);
   const faults: CommandFault[] =
     own === undefined ? [] : [{ code: 'forbidden_by_enrollment', detail: own }];
-  if (isForced && !isUserEnrollment(target)) return faults;
+  if (isForced && isForceable(target)) return faults;
   const found = targetFaults(requestType, {
     ...commandTarget(target),
     channel: isForUser ? undefined : 'device',
@@ -172,6 +172,11 @@ export async function requireEligibleUser(
   if (commandAllowed(requestType, { platform, channel: 'user' })) return;
   const detail = `${requestType} is for devices, not for users on ${device.platform}: leave out the user`;
   throw new AppError('unsupported_on_platform', 422, detail, REQUEST_TYPE);
+}
+
+/** Whether a forced command may be sent although Apple's schema excludes the device. */
+export function isForceable(target: EligibilityFacts): boolean {
+  return !isUserEnrollment(target);
 }
 
 /** Whether the device is its user's own: the organization manages only its part of it. */

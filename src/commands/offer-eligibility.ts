@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { EligibilityFacts } from '../db/devices/device-repository.js';
 import { excludedNames } from '../protocol/apple/command-schema.js';
 import type { CommandFault } from './change-faults.js';
-import { type EligibilityOptions, eligibilityFaults } from './eligibility.js';
+import { type EligibilityOptions, eligibilityFaults, isForceable } from './eligibility.js';
 import { noPinFault, offeredParameterFaults, parameterTarget } from './parameter-eligibility.js';
 import { parametersIn } from './payload.js';
 import { needsPin, type SecretTarget } from './secrets/command-secrets.js';
@@ -63,8 +63,9 @@ function typeOf(offer: CommandOffer): EligibleType {
 /** Finds the names of what the device can't take: as keys, or as texts of the plist. */
 function excludedBy(offer: CommandOffer): RegExp | undefined {
   const { requestType, isForUser = false, isForced } = offer;
-  if (isForced === true) return undefined;
-  const names = excludedNames(requestType, parameterTarget(targetOf(offer), isForUser));
+  const target = targetOf(offer);
+  if (isForced === true && isForceable(target)) return undefined;
+  const names = excludedNames(requestType, parameterTarget(target, isForUser));
   return names.length === 0 ? undefined : new RegExp(`>(?:${names.map(escaped).join('|')})<`);
 }
 

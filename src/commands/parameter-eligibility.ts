@@ -9,7 +9,13 @@ import {
 import type { CommandTarget } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import { type CommandFault, throwFaults } from './change-faults.js';
-import { commandTarget, describeFault, isUserEnrollment, TARGET_CODES } from './eligibility.js';
+import {
+  commandTarget,
+  describeFault,
+  isForceable,
+  isUserEnrollment,
+  TARGET_CODES,
+} from './eligibility.js';
 import { readParameters } from './payload.js';
 import type { JsonObject } from './present-command.js';
 import { needsPin, type SecretTarget } from './secrets/command-secrets.js';
@@ -21,6 +27,8 @@ interface GivenCommand<Parameters> {
   requestType: string;
   parameters: Parameters;
   isForUser: boolean;
+  /** Allows what Apple's schema excludes; has no effect on a person's own device. */
+  isForced?: boolean | undefined;
 }
 
 /** The parameters without the keys, queries and settings that the device can't take. */
@@ -45,6 +53,7 @@ export function parameterFaults(
   target: EligibilityFacts,
   command: GivenCommand<PlistDict>,
 ): CommandFault[] {
+  if (command.isForced === true && isForceable(target)) return [];
   return faultsOfKeys(target, command, parametersFor(target, command).excluded);
 }
 

@@ -209,6 +209,28 @@ describe('a command that the device cannot take', () => {
       ['forbidden_by_enrollment'],
     ]);
   });
+
+  it.each([
+    [
+      'DeviceInformation',
+      { Queries: ['DeviceName', 'SerialNumber', 'UDID'] },
+      ['Queries/1', 'Queries/2'],
+    ],
+    ['Settings', { Settings: [{ Item: 'DeviceName', DeviceName: 'Mine' }] }, ['Settings/0']],
+  ])('nor can the keys of %s be forced there', async (type, parameters, places) => {
+    const owned = { platform: 'iOS', os_version: '18.0', enrollment_method: 'account_user' };
+    const id = await addDevice(owned);
+    const plain = await queue(id, type, { parameters });
+    expect(plain.status).toBe(422);
+    expect(plain.errors).toMatchObject(
+      places.map((place) => ({
+        code: 'forbidden_by_enrollment',
+        source: { pointer: `/data/attributes/parameters/${place}` },
+      })),
+    );
+    expect(await queue(id, type, { parameters, query: '?force=true' })).toEqual(plain);
+    expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
+  });
 });
 
 describe('a key that the device cannot take', () => {
@@ -295,7 +317,8 @@ describe('a key that the device cannot take', () => {
     expect([status, shown]).toEqual([422, expected]);
     expect(await app.db.knex('commands').pluck('request_type')).toEqual([]);
     const forced = { parameters, query: '?force=true' };
-    expect((await queue(id, type, forced)).status).toBe(201);
+    const isOwn = columns.enrollment_type === 'user';
+    expect((await queue(id, type, forced)).status).toBe(isOwn ? 422 : 201);
     expect((await queue(id, type, { ...forced, token: operator })).status).toBe(403);
   });
 

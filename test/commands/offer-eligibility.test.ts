@@ -58,6 +58,21 @@ describe('a command that is offered', () => {
     expect(offer(lock, { isForced: true })).toEqual({ ofType: [], ofParameters: [], opened: 0 });
   });
 
+  it("is opened on a person's own device also if an admin forced it", () => {
+    const facts = { enrollment_type: 'user' };
+    const ask = (...Queries: string[]) =>
+      offer(
+        { requestType: 'DeviceInformation', parameters: { Queries }, facts },
+        { isForced: true },
+      );
+    expect(ask('SerialNumber')).toEqual({
+      ofType: [],
+      ofParameters: ['SerialNumber of DeviceInformation is not for a user enrollment (device 7)'],
+      opened: 1,
+    });
+    expect(ask('DeviceName', 'SerialNumber').ofParameters).toEqual([]);
+  });
+
   it('has a fault for each key that the device does not take, also when it is offered again', () => {
     const parameters = { PIN: '123456', Message: 'PIN' };
     const expected = {
