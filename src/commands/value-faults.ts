@@ -6,14 +6,10 @@ import {
   type PlistValue,
   parsePlistDict,
 } from '../protocol/plist/plist.js';
-import { isConfigurationProfile } from '../protocol/profiles/profile-kind.js';
+import { profileFaults } from '../protocol/profiles/profile-kind.js';
 import { variablesIn } from '../protocol/profiles/profile-variables.js';
 
 const PARAMETERS = '/data/attributes/parameters';
-
-const NO_PROFILE =
-  'Payload must be a configuration profile in base64: a property list whose PayloadType is ' +
-  'Configuration, or a signed or encrypted one';
 
 const HASH_TYPE = 'SALTED-SHA512-PBKDF2';
 const NO_HASH =
@@ -51,7 +47,7 @@ export function valueFaults(
   if (Object.hasOwn(ONE_OF, requestType)) return missingFaults(requestType, parameters);
   switch (requestType) {
     case 'InstallProfile':
-      return profileFaults(parameters.Payload);
+      return payloadFaults(parameters.Payload);
     case 'SetAutoAdminPassword':
       return hashFaults(parameters, PARAMETERS);
     case 'AccountConfiguration':
@@ -84,9 +80,13 @@ function faultsOfEach(
   );
 }
 
-function profileFaults(profile: PlistValue | undefined): ErrorDetail[] {
-  if (!Buffer.isBuffer(profile) || isConfigurationProfile(profile)) return [];
-  return [{ detail: NO_PROFILE, source: { pointer: `${PARAMETERS}/Payload` } }];
+function payloadFaults(profile: PlistValue | undefined): ErrorDetail[] {
+  if (!Buffer.isBuffer(profile)) return [];
+  const source = { pointer: `${PARAMETERS}/Payload` };
+  return profileFaults(profile).map(({ pointer, detail }) => ({
+    detail: pointer === '' ? `Payload ${detail}` : `Payload, at ${pointer}: ${detail}`,
+    source,
+  }));
 }
 
 function hashFaults({ passwordHash: hash }: PlistDict, pointer: string): ErrorDetail[] {

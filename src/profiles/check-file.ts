@@ -3,9 +3,10 @@ import type { ProfilePayloadRecord, ProfileRecord } from '../db/devices/profile-
 import type { Finding } from '../errors.js';
 import { isKnownPayloadType } from '../protocol/apple/profile-schema.js';
 import { buildPlistNodes, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
-import { checkProfile } from './check-profile.js';
+import { checkProfile } from '../protocol/profiles/check-profile.js';
+import { profileRefusal, shorten } from '../protocol/profiles/findings.js';
+import { isEncrypted } from '../protocol/profiles/profile-kind.js';
 import { type CheckedVariables, checkVariables } from './check-variables.js';
-import { profileRefusal, shorten } from './findings.js';
 import { encryptedProfile, openProfileFile, type ProfileFile } from './profile-file.js';
 
 /** A file without errors, in the parts that it is stored as. */
@@ -38,9 +39,7 @@ export function checkProfileFile(
   { strict, anchors }: { strict: boolean; anchors: readonly ParsedCertificate[] },
 ): CheckedProfile {
   const { profile, cutDates, format, signature } = openProfileFile(bytes, anchors);
-  if (profile.has('EncryptedPayloadContent') || profile.get('IsEncrypted') === true) {
-    throw encryptedProfile();
-  }
+  if (isEncrypted(profile)) throw encryptedProfile();
   const findings = checkProfile(profile);
   for (const at of cutDates) findings.warning(at, CUT_DATE);
   const variables = checkVariables(profile, { isSigned: signature !== undefined, findings });

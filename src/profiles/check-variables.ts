@@ -1,12 +1,12 @@
 import type { Finding } from '../errors.js';
 import type { PlistNodeDict } from '../protocol/plist/plist.js';
+import type { Findings } from '../protocol/profiles/findings.js';
 import {
   DEVICE_VARIABLES,
   findVariables,
   type StringVariables,
   secretOf,
 } from '../protocol/profiles/profile-variables.js';
-import type { Findings } from './findings.js';
 
 /** What a version has to do with variables. */
 export interface CheckedVariables {

@@ -16,9 +16,9 @@ import {
 } from '../db/devices/profile-repository.js';
 import { AppError, type Finding } from '../errors.js';
 import { platformsOf } from '../protocol/apple/profile-schema.js';
+import { profileRefusal, shorten } from '../protocol/profiles/findings.js';
 import { type CheckedProfile, checkProfileFile } from './check-file.js';
 import { missingSecrets } from './check-variables.js';
-import { profileRefusal, shorten } from './findings.js';
 import { SealedParts, type VersionPlace } from './sealed-parts.js';
 
 export interface ProfileImportDeps {

@@ -9,8 +9,8 @@ function pointersOf(requestType: string, parameters: object, options = {}) {
   return faults.map(({ source }) => source?.pointer?.slice('/data/attributes/parameters'.length));
 }
 
-function hashed(hash: PlistDict): string {
-  return buildPlist(hash).toString('base64');
+function inBase64(dict: PlistDict): string {
+  return buildPlist(dict).toString('base64');
 }
 
 describe('the hash of a password', () => {
@@ -18,7 +18,7 @@ describe('the hash of a password', () => {
     pointersOf('SetAutoAdminPassword', { GUID: 'G', passwordHash });
 
   it('is what Apple describes: a property list with entropy, salt and iterations', () => {
-    expect(pointers(hashed({ 'SALTED-SHA512-PBKDF2': HASH }))).toEqual([]);
+    expect(pointers(inBase64({ 'SALTED-SHA512-PBKDF2': HASH }))).toEqual([]);
     // Of {"SALTED-SHA512-PBKDF2": {"entropy": 01, "iterations": 1, "salt": 02}}, as a binary property list.
     const binary =
       'YnBsaXN0MDDRAQJfEBRTQUxURUQtU0hBNTEyLVBCS0RGMtMDBAUGBwhXZW50cm9weVppdGVyYXRpb25zVHNhbHRBARABQQI' +
@@ -29,11 +29,11 @@ describe('the hash of a password', () => {
   it.each([
     ['bytes that are no property list', 'AAAA'],
     ['no bytes', ''],
-    ['another dictionary', hashed({ SHA512: HASH })],
-    ['a text', hashed({ 'SALTED-SHA512-PBKDF2': 'hash' })],
-    ['no salt', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, salt: Buffer.alloc(0) } })],
-    ['a text as entropy', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, entropy: 'e' } })],
-    ['no iterations', hashed({ 'SALTED-SHA512-PBKDF2': { ...HASH, iterations: 0 } })],
+    ['another dictionary', inBase64({ SHA512: HASH })],
+    ['a text', inBase64({ 'SALTED-SHA512-PBKDF2': 'hash' })],
+    ['no salt', inBase64({ 'SALTED-SHA512-PBKDF2': { ...HASH, salt: Buffer.alloc(0) } })],
+    ['a text as entropy', inBase64({ 'SALTED-SHA512-PBKDF2': { ...HASH, entropy: 'e' } })],
+    ['no iterations', inBase64({ 'SALTED-SHA512-PBKDF2': { ...HASH, iterations: 0 } })],
   ])('is not %s', (_what, passwordHash) => {
     expect(pointers(passwordHash)).toEqual(['/passwordHash']);
   });
@@ -43,6 +43,28 @@ describe('the hash of a password', () => {
     const AutoSetupAdminAccounts = [account, { ...account, passwordHash: 'AAAA' }];
     expect(pointersOf('AccountConfiguration', { AutoSetupAdminAccounts })).toEqual([
       '/AutoSetupAdminAccounts/1/passwordHash',
+    ]);
+  });
+});
+
+describe('the profile of InstallProfile', () => {
+  it('has the faults of an upload, each with its place in the profile', () => {
+    const profile = {
+      PayloadType: 'Configuration',
+      PayloadVersion: 1,
+      PayloadIdentifier: 5,
+      PayloadUUID: 'A',
+      PayloadContent: 'x',
+    };
+    const { faults } = checkJsonParameters('InstallProfile', { Payload: inBase64(profile) });
+    const source = { pointer: '/data/attributes/parameters/Payload' };
+    const detail = 'PayloadIdentifier must be a string that is not empty';
+    expect(faults).toEqual([
+      { detail: `Payload, at /PayloadIdentifier: ${detail}`, source },
+      {
+        detail: 'Payload, at /PayloadContent: PayloadContent must be an array of payloads',
+        source,
+      },
     ]);
   });
 });

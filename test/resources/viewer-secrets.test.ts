@@ -81,10 +81,13 @@ describe('the parameters of InstallProfile', () => {
     PayloadUUID: '0B6B6A5E-4C33-4A3C-9A52-3D0C6F1F7C11',
     PayloadDisplayName: 'Office Wi-Fi',
   };
-  const PayloadContent = [{ PayloadType: 'com.apple.wifi.managed', Password: 'secret' }];
+  const PayloadVersion = 1;
+  const wifi = { PayloadType: 'com.apple.wifi.managed', Password: 'secret' };
+  const PayloadContent = [{ ...names, ...wifi, PayloadVersion }];
 
   it.each(['viewer', 'admin'])('name the profile and contain nothing of it: %s', async (role) => {
-    const profile = buildPlist({ ...names, PayloadType: 'Configuration', PayloadContent });
+    const keys = { PayloadType: 'Configuration', PayloadVersion, PayloadContent };
+    const profile = buildPlist({ ...names, ...keys });
     const id = await queue('InstallProfile', { Payload: profile.toString('base64') });
     expect((await shownOf(id, role)).parameters).toEqual({
       Payload: { ...names, size: profile.length },

@@ -143,7 +143,11 @@ async function sendCommands(app: TestApp, device: TestDevice, { deviceId, say }:
   const wifi = payload('com.apple.wifi.managed', { Password: say('password in a command') });
   const Payload = buildPlist({
     PayloadType: 'Configuration',
+    PayloadVersion: 1,
+    PayloadIdentifier: 'com.example.of-a-command',
+    PayloadUUID: 'of-a-command',
     PayloadDescription: String(wifi.get('Password')),
+    PayloadContent: [],
   }).toString('base64');
   await queue('InstallProfile', { Payload });
   const assigned = profilePayload(app.box, Buffer.from(say('in an assigned profile')));

@@ -1,5 +1,5 @@
 import request from 'supertest';
-import { buildPlist } from '../../../src/protocol/plist/plist.js';
+import { plainProfile } from '../../helpers/plain-profile.js';
 import { createTestApi, type TestApi } from '../../jsonapi/test-api.js';
 
 let api: TestApi;
@@ -464,7 +464,7 @@ describe('devices/{id}/relationships/commands', () => {
   });
 
   it('moves a profile, which is no secret of the device', async () => {
-    const Payload = buildPlist({ PayloadType: 'Configuration' }).toString('base64');
+    const Payload = plainProfile().toString('base64');
     const { body } = await post({ request_type: 'InstallProfile', parameters: { Payload } });
     expect((await send('post', otherId, [body.data.id])).status).toBe(200);
   });

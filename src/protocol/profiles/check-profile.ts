@@ -3,8 +3,8 @@ import {
   checkProfileKeys,
   isKnownPayloadType,
   type PayloadFinding,
-} from '../protocol/apple/profile-schema.js';
-import { nodeToValue, type PlistNode, type PlistNodeDict } from '../protocol/plist/plist.js';
+} from '../apple/profile-schema.js';
+import { nodeToValue, type PlistNode, type PlistNodeDict } from '../plist/plist.js';
 import { Findings } from './findings.js';
 
 /** Longer ones do not fit into the index. */

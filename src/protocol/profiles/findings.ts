@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode, type Finding } from '../errors.js';
+import { AppError, type ErrorCode, type Finding } from '../../errors.js';
 
 /** Collects one finding for each place: the first error there, else the first warning. */
 export class Findings {

@@ -1,6 +1,6 @@
-import { checkProfile } from '../../src/profiles/check-profile.js';
-import { Findings, profileRefusal, shorten } from '../../src/profiles/findings.js';
-import { dict, type Members, payload, profile, REALISTIC } from './sample-profiles.js';
+import { checkProfile } from '../../../src/protocol/profiles/check-profile.js';
+import { Findings, profileRefusal, shorten } from '../../../src/protocol/profiles/findings.js';
+import { dict, type Members, payload, profile, REALISTIC } from '../../profiles/sample-profiles.js';
 
 const WIFI = 'com.apple.wifi.managed';
 
