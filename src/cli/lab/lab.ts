@@ -94,14 +94,14 @@ class LabSession {
     this.devices = new Map(devices.map((device) => [device.serialNumber, device]));
   }
 
-  /** The devices of this run as the API shows them, in the order of enrollment. */
+  /** The enrolled devices as the API shows them, in the order of enrollment. */
   private async readDevices(): Promise<LabDevice[]> {
     const { config, ca } = this.io;
     const size = Math.min(this.options.devices, MAX_LISTED);
-    const fields = 'fields[devices]=serial_number,platform,device_name';
+    const query = 'filter[is_enrolled]=true&fields[devices]=serial_number,platform,device_name';
     const { status, body } = await callApi({
       method: 'GET',
-      url: new URL(`${config.publicUrl}/api/v1/devices?sort=-id&page[size]=${size}&${fields}`),
+      url: new URL(`${config.publicUrl}/api/v1/devices?sort=-id&page[size]=${size}&${query}`),
       token: await readAdminToken(config),
       headers: {},
       ca,
