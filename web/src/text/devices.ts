@@ -16,6 +16,7 @@ export const devicesText = {
   attribute: 'Attribute',
   operator: 'Comparison',
   value: 'Value',
+  choose: 'Choose …',
   apply: 'Add filter',
   cancel: 'Cancel',
   remove: (label: string) => `Remove the filter ${label}`,
@@ -39,8 +40,8 @@ export const devicesText = {
   refreshAction: (count: number) => `Ask ${devices(count)}`,
   refreshWhy:
     'One batch of commands for each query. Devices answer when they next contact the server.',
-  refreshConfirm: (count: number) =>
-    `${devices(count)} match now, which is many. Press the button again if that is what you mean.`,
+  refreshConfirm: (count: number) => `${devices(count)} match now, which is many.`,
+  typed: (count: number) => `Type ${count} to confirm`,
   refreshed: (batches: number) =>
     batches === 1 ? '1 batch is queued.' : `${batches} batches are queued.`,
   refreshedWhere: 'Follow them',

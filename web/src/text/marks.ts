@@ -10,6 +10,7 @@ export const marksText = {
   remove: 'Remove from',
   kind: 'Kind',
   types: { tags: 'Tag', device_groups: 'Static group' },
+  choose: 'Choose …',
   newOne: { tags: 'A new tag', device_groups: 'A new static group' },
   none: { tags: 'There are no tags.', device_groups: 'There are no static groups.' },
   newName: 'Name',
@@ -22,6 +23,6 @@ export const marksText = {
     add: (count: number, name: string) => `${devices(count)} added to ${name}.`,
     remove: (count: number, name: string) => `${devices(count)} removed from ${name}.`,
   },
-  confirm: (count: number) =>
-    `${devices(count)} match now, which is many. Press the button again if that is what you mean.`,
+  confirm: (count: number) => `${devices(count)} match now, which is many.`,
+  typed: (count: number) => `Type ${count} to confirm`,
 };

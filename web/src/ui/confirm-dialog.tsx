@@ -9,6 +9,8 @@ interface Props {
   cancel: string;
   isOpen: boolean;
   isPending?: boolean;
+  /** Something is to be typed first. */
+  isDisabled?: boolean;
   isDanger?: boolean;
   onConfirm: () => void;
   onClose: () => void;
@@ -23,7 +25,12 @@ export function ConfirmDialog(props: Props) {
       {children}
       <div className="dialog-buttons">
         <Button onPress={props.onClose}>{cancel}</Button>
-        <Button kind={isDanger ? 'danger' : 'main'} onPress={props.onConfirm} isPending={isPending}>
+        <Button
+          kind={isDanger ? 'danger' : 'main'}
+          onPress={props.onConfirm}
+          isDisabled={props.isDisabled ?? false}
+          isPending={isPending}
+        >
           {action}
         </Button>
       </div>

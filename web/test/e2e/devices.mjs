@@ -61,8 +61,14 @@ export const TASKS = {
     await page.getByRole('row').nth(1).getByText('macOS').waitFor();
     await page.getByRole('button', { name: '+ Add filter' }).click();
     await dialog.getByLabel('Attribute').selectOption({ label: 'Tags' });
+    const add = dialog.getByRole('button', { name: 'Add filter' });
+    await dialog.getByLabel('Value').getByRole('option', { name: 'Reception' }).waitFor({
+      state: 'attached',
+    });
+    assertEqual(await dialog.getByLabel('Value').inputValue(), '', 'the tag before one is chosen');
+    assertEqual(await add.isDisabled(), true, 'the button is disabled before a tag is chosen');
     await dialog.getByLabel('Value').selectOption('Reception');
-    await dialog.getByRole('button', { name: 'Add filter' }).click();
+    await add.click();
     await page.getByText('No device matches').waitFor();
     await page.getByRole('button', { name: 'Remove all filters' }).click();
     await page.getByRole('row').nth(2).waitFor();

@@ -7,13 +7,23 @@ const chips = (...list) => `/devices?f=${encodeURIComponent(JSON.stringify(list)
 const IN_HALL = chips(`asset_tag~startswith~${HALL}`);
 
 async function addHall({ lab }) {
+  await addDevices(lab, HALL, COUNT);
+}
+
+/** As many devices with asset tags that start so. */
+async function addDevices(lab, prefix, count) {
   const filter = encodeURIComponent(
-    JSON.stringify([{ name: 'asset_tag', op: 'startswith', val: HALL }]),
+    JSON.stringify([{ name: 'asset_tag', op: 'startswith', val: prefix }]),
   );
   const { meta } = await lab.api('GET', `/devices?page[size]=1&filter=${filter}`);
-  for (let index = meta.total; index < COUNT; index += 1) {
-    const attributes = { serial_number: `HALLWEB${1000 + index}`, asset_tag: `${HALL}${index}` };
-    await lab.api('POST', '/devices', { data: { type: 'devices', attributes } });
+  const create = (index) => {
+    const serial = `${prefix.replace('-', '')}WEB${1000 + index}`;
+    const attributes = { serial_number: serial, asset_tag: `${prefix}${index}` };
+    return lab.api('POST', '/devices', { data: { type: 'devices', attributes } });
+  };
+  for (let index = meta.total; index < count; index += 20) {
+    const length = Math.min(20, count - index);
+    await Promise.all(Array.from({ length }, (_, step) => create(index + step)));
   }
 }
 
@@ -79,6 +89,30 @@ export const TASKS = {
     await page.keyboard.press('Enter');
     await page.getByText('200 devices added to Hall by keyboard.').waitFor();
     assertEqual(await membersOf(session, 'Hall by keyboard'), COUNT, 'devices of the tag');
+  },
+
+  'more than 500 get a new tag once their number is typed': async (session) => {
+    const { page, lab } = session;
+    await addDevices(lab, 'YARD-', 501);
+    await open(session, chips('asset_tag~startswith~YARD-'));
+    await page.getByText('501 devices', { exact: true }).waitFor();
+    await page.getByRole('row').nth(1).getByRole('checkbox').check();
+    await page.getByRole('button', { name: 'Select all that match (501 devices)' }).click();
+    await page.getByRole('button', { name: 'Tag or group …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Tag', { exact: true }).selectOption({ label: 'A new tag' });
+    await dialog.getByLabel('Name').fill('Yard');
+    const button = dialog.getByRole('button', { name: 'Add 501 devices' });
+    await button.click();
+    const number = dialog.getByLabel('Type 501 to confirm');
+    await number.fill('500');
+    assertEqual(await button.isDisabled(), true, 'the button is disabled with another number');
+    assertEqual(await membersOf(session, 'Yard'), 0, 'devices of the tag before');
+    await session.assertAccessible();
+    await number.fill('501');
+    await button.click();
+    await page.getByText('501 devices added to Yard.').waitFor();
+    await lab.until(async () => (await membersOf(session, 'Yard')) === 501);
   },
 
   'the inventory of all that match is asked for by batches': async (session) => {

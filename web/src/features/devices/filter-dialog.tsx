@@ -29,7 +29,9 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   const op = operators.includes(chosenOp) ? chosenOp : (operators[0] ?? 'eq');
   const isListed = name === 'tags' || name === 'device_groups';
   const listed = useQuery({ ...membershipValuesQuery, enabled: isOpen && isListed });
-  const options = isListed ? (listed.data?.[name] ?? []) : valuesOf(name);
+  const choices = isListed ? (listed.data?.[name] ?? []) : valuesOf(name);
+  const options =
+    isListed && choices.length > 0 ? [{ value: '', label: words.choose }, ...choices] : choices;
   const isTyped = hasValue(op) && options.length === 0 && !isListed;
   const value = !hasValue(op) ? '' : isTyped ? typed : pick(typed, options);
   const isUnfinished = hasValue(op) && value === '';

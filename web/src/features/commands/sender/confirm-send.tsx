@@ -3,7 +3,7 @@ import { ActionError } from '../../../api/action-error';
 import { commandsText } from '../../../text/commands';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
-import { Field } from '../../../ui/field';
+import { isTypedCount, TypedCount } from '../../../ui/typed-count';
 
 const words = commandsText.sending;
 
@@ -29,7 +29,7 @@ export function actionOf(requestType: string, title: string, count: number): str
 export function ConfirmSend(props: Props) {
   const { requestType, title, count, isTyped, error, isPending, onConfirm, onClose } = props;
   const [typed, setTyped] = useState('');
-  const isConfirmed = !isTyped || typed.trim().replaceAll(/[,\s]/g, '') === String(count);
+  const isConfirmed = !isTyped || isTypedCount(typed, count);
   const action = actionOf(requestType, title, count);
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -44,15 +44,7 @@ export function ConfirmSend(props: Props) {
         <p className="soft">
           {words.waiting} {words.notBack}
         </p>
-        {isTyped && (
-          <Field
-            label={words.typed(count)}
-            value={typed}
-            onChange={setTyped}
-            autoComplete="off"
-            required
-          />
-        )}
+        {isTyped && <TypedCount label={words.typed(count)} value={typed} onChange={setTyped} />}
         {error !== null && <ActionError error={error} />}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{commandsText.cancel}</Button>

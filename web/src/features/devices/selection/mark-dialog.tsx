@@ -7,6 +7,7 @@ import { marksText as words } from '../../../text/marks';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
 import { Choice, Field } from '../../../ui/field';
+import { isTypedCount, TypedCount } from '../../../ui/typed-count';
 import { type Direction, type Mark, type MarkType, marksQuery, useMark } from './marks';
 import { countOf, type Target } from './target';
 
@@ -26,16 +27,18 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
   const [chosen, setChosen] = useState('');
   const [newName, setNewName] = useState('');
   const [confirm, setConfirm] = useState<number>();
+  const [typed, setTyped] = useState('');
   const change = useMark();
   const count = confirm ?? countOf(target);
   const rows = marks.data?.[type] ?? [];
-  const fallback = rows[0] === undefined ? NEW : String(rows[0].id);
   const isListed = rows.some(({ id }) => String(id) === chosen);
-  const isNewChosen = chosen === NEW && direction === 'add';
-  const value = isListed || isNewChosen ? chosen : fallback;
+  const isOnlyNew = marks.data !== undefined && rows.length === 0;
+  const isNewChosen = (chosen === NEW || isOnlyNew) && direction === 'add';
+  const value = isListed ? chosen : isNewChosen ? NEW : '';
   const isNew = value === NEW;
   const name = isNew ? newName.trim() : (rows.find(({ id }) => String(id) === value)?.name ?? '');
-  const canSend = name !== '' && !(isNew && direction === 'remove');
+  const isConfirmed = confirm === undefined || isTypedCount(typed, confirm);
+  const canSend = name !== '' && isConfirmed && !(isNew && direction === 'remove');
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (!canSend) return;
@@ -47,8 +50,11 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
     change.mutate({ mark, direction, target, confirm }, { onSuccess, onError });
   };
   const shown = isApiError(change.error, 'confirmation_required') ? null : change.error;
-  const options = rows.map((row) => ({ value: String(row.id), label: row.name ?? '' }));
-  if (direction === 'add') options.push({ value: NEW, label: words.newOne[type] });
+  const options = [
+    ...(rows.length > 0 ? [{ value: '', label: words.choose }] : []),
+    ...rows.map((row) => ({ value: String(row.id), label: row.name ?? '' })),
+    ...(direction === 'add' ? [{ value: NEW, label: words.newOne[type] }] : []),
+  ];
   return (
     <Dialog title={words.title(count)} isOpen onClose={onClose}>
       <form onSubmit={submit}>
@@ -94,7 +100,12 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
           />
         )}
         {shown !== null && <ActionError error={shown} />}
-        {confirm !== undefined && <p role="alert">{words.confirm(confirm)}</p>}
+        {confirm !== undefined && (
+          <>
+            <p role="alert">{words.confirm(confirm)}</p>
+            <TypedCount label={words.typed(confirm)} value={typed} onChange={setTyped} />
+          </>
+        )}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
           <Button kind="main" type="submit" isDisabled={!canSend} isPending={change.isPending}>

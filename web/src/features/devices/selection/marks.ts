@@ -1,4 +1,5 @@
 import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { asNew } from '../../../api/as-new';
 import { call, client } from '../../../api/client';
 import { rowsOf } from '../../../api/rows';
@@ -49,9 +50,13 @@ interface Change {
 
 export function useMark() {
   const queries = useQueryClient();
+  /** A change that waits for the number has created its tag already. */
+  const created = useRef(new Map<string, number>());
   return useMutation({
     mutationFn: async ({ mark, direction, target, confirm }: Change) => {
-      const id = mark.id ?? (await create(mark));
+      const key = `${mark.type} ${mark.name}`;
+      const id = mark.id ?? created.current.get(key) ?? (await create(mark));
+      created.current.set(key, id);
       const owner = { ...mark, id };
       if ('rules' in target) {
         await send(owner, direction, { meta: { filter: target.rules, confirm } });

@@ -8,18 +8,21 @@ import { useMay } from '../../../api/rights';
 import { devicesText as words } from '../../../text/devices';
 import { Button } from '../../../ui/button';
 import { ConfirmDialog } from '../../../ui/confirm-dialog';
+import { isTypedCount, TypedCount } from '../../../ui/typed-count';
 import { countOf, type Target } from './target';
 
 /** Asks the selected devices for their inventory, by batches. */
 export function RefreshSelection({ target }: { target: Target }) {
   const [isOpen, setOpen] = useState(false);
   const [confirm, setConfirm] = useState<number>();
+  const [typed, setTyped] = useState('');
   const refresh = useMutation({ mutationFn: () => ask(target, confirm) });
   const may = useMay()('queueInventories');
   if (!may) return null;
   const close = () => {
     setOpen(false);
     setConfirm(undefined);
+    setTyped('');
   };
   const send = () =>
     refresh.mutate(undefined, {
@@ -46,12 +49,18 @@ export function RefreshSelection({ target }: { target: Target }) {
         cancel={words.cancel}
         isOpen={isOpen}
         isPending={refresh.isPending}
+        isDisabled={confirm !== undefined && !isTypedCount(typed, confirm)}
         isDanger={false}
         onConfirm={send}
         onClose={close}
       >
         <p>{words.refreshWhy}</p>
-        {confirm !== undefined && <p role="alert">{words.refreshConfirm(confirm)}</p>}
+        {confirm !== undefined && (
+          <>
+            <p role="alert">{words.refreshConfirm(confirm)}</p>
+            <TypedCount label={words.typed(confirm)} value={typed} onChange={setTyped} />
+          </>
+        )}
         {shown !== null && <ActionError error={shown} />}
       </ConfirmDialog>
     </>
