@@ -43,16 +43,20 @@ export const TASKS = {
     assertEqual(searchOf(page), search, 'what the address says of the list');
   },
 
-  'somebody on a phone finds their name and the way out at the settings': async (session) => {
+  'somebody on a phone finds their name and the way out at the overview and the settings': async (
+    session,
+  ) => {
     const { page } = session;
     await page.setViewportSize(PHONE);
     try {
-      await open(session, '/settings/tokens');
       const out = page.getByRole('button', { name: 'Sign out' });
-      await out.waitFor();
-      await tabTo(page, out);
-      const { x, width } = await out.boundingBox();
-      if (x < 0 || x + width > PHONE.width) throw new Error('Sign out is cut off');
+      for (const path of ['/', '/settings/tokens']) {
+        await open(session, path);
+        await out.waitFor();
+        await tabTo(page, out);
+        const { x, width } = await out.boundingBox();
+        if (x < 0 || x + width > PHONE.width) throw new Error(`Sign out is cut off at ${path}`);
+      }
       await page.goto(`${session.url}/devices`);
       await page.getByRole('heading', { name: 'Devices' }).waitFor();
       assertEqual(await out.isVisible(), false, 'whether Sign out is shown with the devices');
