@@ -4,6 +4,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Head } from './table-head';
+import { keptOffset, useKeptScroll } from './use-kept-scroll';
 import './table.css';
 
 export interface Column<Row> {
@@ -19,6 +20,8 @@ export interface Column<Row> {
 
 export interface TableProps<Row extends { id: number }> {
   label: string;
+  /** Whatever chooses the rows and their order: how far it is scrolled is kept for each. */
+  list: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   /** Rows that match, also those not read yet; undefined until they are counted. */
@@ -50,16 +53,19 @@ const ROW = 36;
 
 /** A grid of virtual rows: arrows move, space selects, Enter opens. */
 export function Table<Row extends { id: number }>(props: TableProps<Row>) {
-  const { columns, rows, total, onEnd, onSelect } = props;
+  const { list, columns, rows, total, onEnd, onSelect } = props;
   const [dragged, setDragged] = useState<Dragged>();
   const scroller = useRef<HTMLDivElement>(null);
-  const [current, setCurrent] = useState(0);
+  const [chosen, setCurrent] = useState(() => Math.ceil(keptOffset(list) / ROW));
+  const current = Math.min(chosen, rows.length - 1);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => ROW,
     overscan: 12,
+    initialOffset: () => keptOffset(list),
   });
+  useKeptScroll(scroller, list, rows.length);
   const items = virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {

@@ -163,6 +163,23 @@ export const TASKS = {
     await page.getByText('All that match').waitFor({ state: 'detached' });
   },
 
+  'rows stay where they are while one is selected and a search is typed': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const row = page.getByRole('row').nth(2);
+    const top = async () => (await row.boundingBox()).y;
+    const before = await top();
+    await row.getByRole('checkbox').check();
+    await page.getByText('1 selected').waitFor();
+    assertEqual(await top(), before, 'top of the row with a selection');
+    await session.assertAccessible();
+    await page.getByRole('button', { name: 'Unselect' }).click();
+    await page.getByRole('searchbox').fill('a');
+    await page.getByText('Type at least 3 characters').waitFor();
+    assertEqual(await top(), before, 'top of the row with a short search');
+    await page.getByRole('searchbox').fill('');
+  },
+
   'a list that has not changed is asked for, but not sent again': async (session) => {
     const { page, lab } = session;
     const tag = { type: 'tags', attributes: { name: 'Polled' } };

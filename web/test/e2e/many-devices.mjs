@@ -115,6 +115,34 @@ export const TASKS = {
     await lab.until(async () => (await membersOf(session, 'Yard')) === 501);
   },
 
+  'the way back from a device leads to where the list was scrolled to': async (session) => {
+    const { page } = session;
+    await addHall(session);
+    await open(session, IN_HALL);
+    const grid = page.getByRole('grid');
+    const row = page.locator('[data-index="150"]');
+    const offset = () => grid.evaluate(({ scrollTop }) => scrollTop);
+    await page.getByText(`${COUNT} devices`, { exact: true }).waitFor();
+    // One page of rows after the other.
+    for (const index of [99, 150]) {
+      await grid.evaluate((element, to) => element.scrollTo(0, to), 36 * (index - 5));
+      await page.locator(`[data-index="${index}"]`).waitFor();
+    }
+    await row.scrollIntoViewIfNeeded();
+    const before = await offset();
+    assertEqual(before > 36 * 100, true, `whether ${before} pixels are beyond the first page`);
+    for (const back of [
+      () => page.getByRole('link', { name: 'Back to devices' }).click(),
+      () => page.goBack(),
+    ]) {
+      await row.click();
+      await page.getByRole('link', { name: 'Back to devices' }).waitFor();
+      await back();
+      await row.waitFor();
+      assertEqual(await offset(), before, 'pixels that the list is scrolled by');
+    }
+  },
+
   'the inventory of all that match is asked for by batches': async (session) => {
     const { page, lab } = session;
     const query = 'filter[is_enrolled]=true&filter[platform]=macOS&page[size]=1';

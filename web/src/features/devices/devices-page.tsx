@@ -69,9 +69,6 @@ export function DevicesPage() {
       }
     >
       <FilterBar search={search} onChange={change} />
-      {selection.count(known) > 0 && (
-        <SelectionBar selection={selection} total={known} count={count} search={search} />
-      )}
       {csv.error !== null && <ActionError error={csv.error} />}
       {query.error !== null && (
         <ErrorPanel error={query.error} onRetry={() => void query.refetch()} />
@@ -84,30 +81,36 @@ export function DevicesPage() {
         />
       )}
       {rows.length > 0 && (
-        <Table<DeviceRow>
-          label={words.table}
-          columns={columns}
-          rows={rows}
-          total={total?.count}
-          isOther={isOther}
-          nameOf={nameOf}
-          onOpen={({ id }) =>
-            void navigate({
-              to: '/devices/$id',
-              params: { id: String(id) },
-              state: { devices: search },
-            })
-          }
-          onEnd={onEnd}
-          sort={search.sort}
-          onSort={(column) => change({ sort: nextSort(column, search.sort) })}
-          onResize={(column, width) => change({ w: withWidth(search.w, column, width) })}
-          resizeLabel={words.resize}
-          isSelected={selection.has}
-          onSelect={selection.toggle}
-          selectHead={words.selectedHead}
-          selectLabel={words.selectRow}
-        />
+        <div className="device-list">
+          <Table<DeviceRow>
+            label={words.table}
+            list={JSON.stringify([search.q, search.f, search.sort])}
+            columns={columns}
+            rows={rows}
+            total={total?.count}
+            isOther={isOther}
+            nameOf={nameOf}
+            onOpen={({ id }) =>
+              void navigate({
+                to: '/devices/$id',
+                params: { id: String(id) },
+                state: { devices: search },
+              })
+            }
+            onEnd={onEnd}
+            sort={search.sort}
+            onSort={(column) => change({ sort: nextSort(column, search.sort) })}
+            onResize={(column, width) => change({ w: withWidth(search.w, column, width) })}
+            resizeLabel={words.resize}
+            isSelected={selection.has}
+            onSelect={selection.toggle}
+            selectHead={words.selectedHead}
+            selectLabel={words.selectRow}
+          />
+          {selection.count(known) > 0 && (
+            <SelectionBar selection={selection} total={known} count={count} search={search} />
+          )}
+        </div>
       )}
       <AsCurl words={text.curl} requests={[{ path: listPath(shape) }]} />
     </Page>
