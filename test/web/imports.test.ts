@@ -52,10 +52,11 @@ describe('the console', () => {
     expect(offenders).toEqual([]);
   });
 
-  it('writes no HTML and stores nothing in the browser but the theme', () => {
+  it('writes no HTML and stores nothing in the browser but the theme and the columns of the device list', () => {
     const offenders = FILES.filter((file) =>
       /dangerouslySetInnerHTML|localStorage|sessionStorage|\beval\(/.test(textOf(file)),
     );
-    expect(offenders).toEqual(['main.tsx', 'ui/theme.ts']);
+    const allowed = ['features/devices/kept-columns.ts', 'main.tsx', 'ui/theme.ts'];
+    expect(offenders.sort()).toEqual(allowed);
   });
 });

@@ -1,7 +1,14 @@
-import { createRoute, createRouter, lazyRouteComponent, Navigate } from '@tanstack/react-router';
+import {
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Navigate,
+  redirect,
+} from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { ErrorPanel } from '../api/error-panel';
 import { deviceSearch } from '../features/device/tabs';
+import { withKeptColumns } from '../features/devices/kept-columns';
 import { devicesSearch } from '../features/devices/search';
 import { root } from './root-route';
 import { SETTINGS_ROUTES } from './settings-routes';
@@ -16,6 +23,10 @@ const devices = createRoute({
   getParentRoute: () => root,
   path: '/devices',
   validateSearch: devicesSearch,
+  beforeLoad: ({ search }) => {
+    const kept = withKeptColumns(search);
+    if (kept !== undefined) throw redirect({ to: '/devices', search: kept, replace: true });
+  },
   component: lazyRouteComponent(() => import('../features/devices/devices-page'), 'DevicesPage'),
 });
 

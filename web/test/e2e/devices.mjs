@@ -93,7 +93,7 @@ export const TASKS = {
     }
   },
 
-  'columns are chosen and stand in the address': async (session) => {
+  'columns are chosen, stand in the address, and are kept in this browser': async (session) => {
     const { page } = session;
     await openList(session);
     await page.getByRole('button', { name: 'Columns' }).click();
@@ -108,6 +108,14 @@ export const TASKS = {
       0,
       'columns Model',
     );
+    await page.getByRole('link', { name: 'Groups' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Tags and groups' }).waitFor();
+    await page.getByRole('link', { name: 'Devices', exact: true }).click();
+    await page.getByRole('columnheader', { name: 'Build' }).waitFor();
+    await openList(session, '?cols=["serial_number","platform"]');
+    await page.getByRole('columnheader', { name: 'Platform' }).waitFor();
+    assertEqual(await page.getByRole('columnheader').count(), 3, 'columns that the address names');
+    await page.evaluate(() => localStorage.removeItem('devices.columns'));
   },
 
   'a column is resized by mouse and by keyboard, also after a reload': async (session) => {

@@ -14,6 +14,7 @@ import { DEFAULT_COLUMNS } from './attributes';
 import { columnOf } from './cells';
 import { ColumnChoice } from './column-choice';
 import { FilterBar } from './filter-bar';
+import { keepColumns } from './kept-columns';
 import { type DeviceRow, listPath, saveCsv, useDevices, useDevicesAsked } from './queries';
 import { SavedViews } from './saved-views';
 import { type DevicesSearch, nextSort, withWidth } from './search';
@@ -28,6 +29,7 @@ export function DevicesPage() {
   const change = useCallback(
     (part: Partial<DevicesSearch>) => {
       ask({ ...search, ...part });
+      if ('cols' in part || 'w' in part) keepColumns({ ...search, ...part });
       void navigate({ search: (former) => ({ ...former, ...part }), replace: true });
     },
     [navigate, ask, search],

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { useLocation, useRouter } from '@tanstack/react-router';
+import { useRouter, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { Part } from '../../api/part';
@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog';
 import { Dialog } from '../../ui/dialog';
 import { Field } from '../../ui/field';
 import { Popover } from '../../ui/popover';
+import { DEFAULT_COLUMNS } from './attributes';
 import { type SavedView, savedViewsQuery, useRemoveView, useSaveView } from './views';
 
 /** Filters, order and columns of the list by a name, for everyone. */
@@ -93,10 +94,14 @@ function ViewList({ onOpen, onRemove }: ListProps) {
 
 function SaveView({ onClose }: { onClose: () => void }) {
   const [name, setName] = useState('');
-  const path = useLocation({ select: ({ href }) => href });
+  const search = useSearch({ from: '/devices' });
+  const router = useRouter();
   const save = useSaveView();
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    // Names the columns in any case: others have chosen columns of their own.
+    const cols = search.cols ?? DEFAULT_COLUMNS;
+    const path = router.buildLocation({ to: '/devices', search: { ...search, cols } }).href;
     save.mutate({ name: name.trim(), path }, { onSuccess: onClose });
   };
   return (
