@@ -1,8 +1,14 @@
 import { FINDING_CODES } from '../../src/diagnosis/finding-texts.js';
 import { devices } from '../../src/resources/devices/devices.js';
-import { FILTERS, kindOf, MEMBERSHIPS } from '../../web/src/features/devices/attributes.js';
+import { FACTS } from '../../web/src/api/facts.js';
+import {
+  FILTERS,
+  FRACTIONS,
+  kindOf,
+  MEMBERSHIPS,
+} from '../../web/src/features/devices/attributes.js';
 import { apiRules, chipOf, hasValue, operatorsOf } from '../../web/src/features/devices/search.js';
-import { labelOfFilter } from '../../web/src/text/device-facts.js';
+import { FACT_LABELS, labelOfFilter } from '../../web/src/text/device-facts.js';
 import { findingName } from '../../web/src/text/findings.js';
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 
@@ -58,13 +64,20 @@ describe('the filters of the device list', () => {
     }
   });
 
+  it('take fractions where the server does', () => {
+    const fractions = filterable.filter(([, { kind }]) => kind === 'number');
+    expect(new Set(FRACTIONS)).toEqual(new Set(fractions.map(([name]) => name)));
+  });
+
   it('offer every finding of the diagnosis, each with a name', () => {
     expect(new Set(FILTERS.findings?.values)).toEqual(new Set(FINDING_CODES));
     for (const code of FINDING_CODES) expect(findingName(code)).not.toBe(code);
   });
 
-  it('have a label each', () => {
-    const labels = Object.keys(FILTERS).map(labelOfFilter);
+  it('and the facts of rules have a label each, the same for both', () => {
+    const names = [...new Set([...Object.keys(FILTERS), ...Object.keys(FACTS)])];
+    expect(names.filter((name) => !Object.hasOwn(FACT_LABELS, name))).toEqual([]);
+    const labels = names.map(labelOfFilter);
     expect(labels.filter((label, index) => labels.indexOf(label) !== index)).toEqual([]);
   });
 
@@ -94,6 +107,8 @@ describe('the filters of the device list', () => {
   });
 
   it('leave out an invalid number', () => {
-    expect(apiRules({ f: ['battery_level~less~much', 'battery_level~eq~'] })).toEqual([]);
+    expect(
+      apiRules({ f: ['battery_level~less~much', 'battery_level~eq~', 'failed_push_count~eq~1.5'] }),
+    ).toEqual([]);
   });
 });

@@ -1,3 +1,4 @@
+import { sentenceOf } from '../../web/src/features/devices/filter-sentence.js';
 import {
   apiRules,
   chipOf,
@@ -69,6 +70,20 @@ describe('a chip of the filter', () => {
   });
 });
 
+describe('the sentence of a chip', () => {
+  it('has a value only where one is compared', () => {
+    const name = 'is_activation_lock_enabled';
+    expect(sentenceOf({ name, op: 'known', value: '' })).toBe('Activation Lock is known');
+    expect(sentenceOf({ name, op: 'empty', value: '' })).toBe('Activation Lock is not known');
+    expect(sentenceOf({ name, op: 'eq', value: 'false' })).toBe('Activation Lock is No');
+  });
+
+  it('names health as the list does', () => {
+    const chip = (value: string) => sentenceOf({ name: 'health', op: 'eq', value });
+    expect([chip('ok'), chip('attention')]).toEqual(['Health is OK', 'Health is Needs attention']);
+  });
+});
+
 describe('the filter that is sent to the API', () => {
   it('contains the search from three characters on', () => {
     expect(apiRules({ q: ' ab ' })).toEqual([]);
@@ -76,11 +91,17 @@ describe('the filter that is sent to the API', () => {
   });
 
   it('compares booleans as booleans, and times by a duration of whole days', () => {
-    expect(rulesOf('is_supervised~eq~false', 'last_seen~older~2.6', 'last_seen~newer~no')).toEqual([
+    expect(rulesOf('is_supervised~eq~false', 'last_seen~older~3', 'last_seen~newer~1')).toEqual([
       { name: 'is_supervised', op: 'eq', val: false },
       { name: 'last_seen', op: 'lt', val: 'P3D' },
       { name: 'last_seen', op: 'gt', val: 'P1D' },
     ]);
+  });
+
+  it('leaves out days that the API refuses', () => {
+    const days = ['2.6', 'no', '', '0', '-3', '3661', '99999999'];
+    expect(rulesOf(...days.map((value) => `last_seen~older~${value}`))).toEqual([]);
+    expect(rulesOf('last_seen~older~3660')).toHaveLength(1);
   });
 
   it('compares with null for unknown values', () => {

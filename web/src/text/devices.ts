@@ -24,6 +24,11 @@ export const devicesText = {
   columnsDone: 'Show these columns',
   resize: (column: string) => `Width of ${column}`,
   csv: 'CSV',
+  faults: {
+    days: (most: number) => `Type a whole number of days from 1 to ${most.toLocaleString('en')}.`,
+    number: 'Type a number.',
+    integer: 'Type a whole number.',
+  },
   applicationHint: 'Its name or its bundle identifier, as the device reports it.',
   noValues: { tags: 'There are no tags.', device_groups: 'There are no groups.' } as Record<
     string,
@@ -77,53 +82,5 @@ export const devicesText = {
     has: 'include',
     lacks: 'do not include',
   } as Record<string, string>,
-  labels: {
-    tags: 'Tags',
-    device_groups: 'Groups',
-    installed_applications: 'Applications',
-    findings: 'Findings',
-    device_name: 'Name',
-    serial_number: 'Serial number',
-    os_version: 'OS version',
-    build_version: 'Build',
-    model_name: 'Model',
-    product_name: 'Product',
-    platform: 'Platform',
-    health: 'Health',
-    last_seen: 'Last contact',
-    enrolled_at: 'Enrolled at',
-    enrollment_state: 'Enrollment',
-    enrollment_method: 'Enrolled by',
-    is_enrolled: 'Enrolled',
-    is_supervised: 'Supervised',
-    is_dep: 'In DEP',
-    passcode_present: 'Passcode',
-    fde_enabled: 'FileVault',
-    firewall_enabled: 'Firewall',
-    is_activation_lock_enabled: 'Activation Lock',
-    is_mdm_lost_mode_enabled: 'Lost mode',
-    udid: 'UDID',
-    asset_tag: 'Asset tag',
-    hostname: 'Host name',
-    managed_apple_account: 'Managed Apple Account',
-    battery_level: 'Battery',
-    device_capacity: 'Capacity (GB)',
-    available_device_capacity: 'Free (GB)',
-    wifi_mac: 'Wi-Fi MAC',
-    bluetooth_mac: 'Bluetooth MAC',
-    phone_number: 'Phone number',
-    imei: 'IMEI',
-    push_state: 'Push',
-    last_push_at: 'Last push',
-    awaiting_configuration: 'In Setup Assistant',
-  } as Record<string, string>,
-  health: { ok: 'OK', attention: 'Attention', stuck: 'Stuck' } as Record<string, string>,
+  health: { ok: 'OK', attention: 'Needs attention', stuck: 'Stuck' } as Record<string, string>,
 };
-
-/** The label of an attribute; of one without a text, its name in words. */
-export function labelOf(name: string): string {
-  const known = devicesText.labels[name];
-  if (known !== undefined) return known;
-  const words = name.replace(/^is_/, '').replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}

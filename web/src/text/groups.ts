@@ -1,5 +1,3 @@
-import { labelOf } from './devices';
-
 const devices = (count: number) =>
   count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
 
@@ -149,33 +147,3 @@ export const groupsText = {
     faults: 'The rule is not valid',
   },
 };
-
-const FACT_LABELS: Record<string, string> = {
-  tags: 'Tags',
-  device_groups: 'Groups',
-  installed_applications: 'Application',
-  custom_attributes: 'Custom attribute',
-  id: 'Id of the device',
-  dep_profile: 'DEP profile (id)',
-  enrollment_link: 'Enrollment link (id)',
-  is_enrolled: 'Is enrolled',
-  enrolled_at: 'Enrolled at',
-  created_at: 'Recorded at',
-  os: 'System listed by Apple',
-  color: 'Color listed by Apple',
-  profile_status: 'Status of the DEP profile',
-  profile_uuid: 'UUID of the DEP profile',
-  profile_assign_time: 'DEP profile assigned at',
-  profile_push_time: 'DEP profile pushed at',
-  device_assigned_date: 'Assigned to the server at',
-  device_assigned_by: 'Assigned to the server by',
-  fde_has_prk: 'FileVault personal key',
-  fde_has_irk: 'FileVault institutional key',
-  sip_enabled: 'System Integrity Protection',
-  topic: 'Push topic',
-  cell: 'Cell (0 to 63)',
-};
-
-export function labelOfFact(name: string): string {
-  return FACT_LABELS[name] ?? labelOf(name);
-}

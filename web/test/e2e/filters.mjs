@@ -17,6 +17,13 @@ export const TASKS = {
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Attribute').selectOption({ label: 'Capacity (GB)' });
     await dialog.getByLabel('Comparison').selectOption('is at least');
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Last contact' });
+    await dialog.getByLabel('Value').fill('-3');
+    await dialog.getByText('Type a whole number of days from 1 to 3,660.').waitFor();
+    const isDisabled = await dialog.getByRole('button', { name: 'Add filter' }).isDisabled();
+    assertEqual(isDisabled, true, 'the button is disabled with -3 days');
+    await dialog.getByLabel('Attribute').selectOption({ label: 'Capacity (GB)' });
+    await dialog.getByLabel('Comparison').selectOption('is at least');
     await dialog.getByLabel('Value').fill(most);
     await session.assertAccessible();
     await dialog.getByRole('button', { name: 'Add filter' }).click();

@@ -21,7 +21,7 @@ const TIME: Attribute = { kind: 'time', width: 130 };
 export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
   device_name: { kind: 'text', width: 220 },
   serial_number: { kind: 'text', width: 140 },
-  health: { kind: 'choice', width: 120, values: ['ok', 'attention', 'stuck'] },
+  health: { kind: 'choice', width: 150, values: ['ok', 'attention', 'stuck'] },
   platform: {
     kind: 'choice',
     width: 90,
@@ -76,6 +76,9 @@ export const DEFAULT_COLUMNS = [
 export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications', 'findings'];
 
 export type Filter = Pick<Attribute, 'kind' | 'values'>;
+
+/** The numbers that need not be whole. A test compares them with the server's. */
+export const FRACTIONS = ['device_capacity', 'available_device_capacity', 'battery_level'];
 
 /** Facts that change too often for rules of groups. */
 const VOLATILE: Record<string, Filter> = {

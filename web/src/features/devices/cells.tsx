@@ -1,4 +1,5 @@
-import { labelOf, devicesText as words } from '../../text/devices';
+import { labelOfFact } from '../../text/device-facts';
+import { devicesText as words } from '../../text/devices';
 import { Status, type Tone } from '../../ui/status';
 import type { Column } from '../../ui/table';
 import { Time } from '../../ui/time';
@@ -11,7 +12,7 @@ export function columnOf(name: string, chosenWidth?: number): Column<DeviceRow> 
   const { kind = 'text', width = 140 } = ATTRIBUTES[name] ?? {};
   return {
     name,
-    label: labelOf(name),
+    label: labelOfFact(name),
     width,
     chosenWidth,
     isNumber: kind === 'number',

@@ -1,5 +1,6 @@
 import { useState } from 'react';
-import { labelOf, devicesText as words } from '../../text/devices';
+import { labelOfFact } from '../../text/device-facts';
+import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { ATTRIBUTES } from './attributes';
@@ -29,7 +30,7 @@ export function ColumnChoice({ chosen, onChange }: Props) {
                 checked={chosen.includes(name)}
                 onChange={() => toggle(name)}
               />
-              {labelOf(name)}
+              {labelOfFact(name)}
             </label>
           ))}
         </div>

@@ -1,11 +1,9 @@
 import { useEffect, useState } from 'react';
-import { labelOfFilter } from '../../text/device-facts';
 import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
-import { kindOf } from './attributes';
 import { FilterDialog } from './filter-dialog';
-import { membershipName } from './membership';
-import { type DevicesSearch, type FilterRule, parseRule } from './search';
+import { sentenceOf } from './filter-sentence';
+import { type DevicesSearch, parseRule } from './search';
 
 interface Props {
   search: DevicesSearch;
@@ -29,7 +27,7 @@ export function FilterBar({ search, onChange }: Props) {
       />
       {chips.map((chip) => {
         const rule = parseRule(chip);
-        const label = rule === undefined ? chip : sentence(rule);
+        const label = rule === undefined ? chip : sentenceOf(rule);
         return (
           <span key={chip} className="chip">
             {label}
@@ -79,15 +77,4 @@ function SearchBox({ value, onChange }: { value: string; onChange: (value: strin
       </span>
     </div>
   );
-}
-
-function sentence({ name, op, value }: FilterRule): string {
-  const kind = kindOf(name);
-  if (kind === 'membership') {
-    return `${labelOfFilter(name)} ${words.operators[op] ?? op} ${membershipName({ name, value })}`;
-  }
-  const said = kind === 'boolean' ? (value === 'true' ? words.yes : words.no) : value;
-  return [labelOfFilter(name), words.operators[op] ?? op, said]
-    .filter((part) => part !== '')
-    .join(' ');
 }

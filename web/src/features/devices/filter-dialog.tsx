@@ -3,11 +3,12 @@ import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { labelOfFilter } from '../../text/device-facts';
 import { devicesText as words } from '../../text/devices';
-import { findingName } from '../../text/findings';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
 import { FILTERS, kindOf } from './attributes';
+import { labelOfValue } from './filter-sentence';
+import { faultOfValue } from './filter-values';
 import { membershipValuesQuery, type Value } from './membership-values';
 import { chipOf, hasValue, operatorsOf } from './search';
 
@@ -35,9 +36,10 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   const isTyped = hasValue(op) && options.length === 0 && !isListed;
   const value = !hasValue(op) ? '' : isTyped ? typed : pick(typed, options);
   const isUnfinished = hasValue(op) && value === '';
+  const fault = isTyped && !isUnfinished ? faultOfValue(name, value) : undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (isUnfinished) return;
+    if (isUnfinished || fault !== undefined) return;
     onAdd(chipOf({ name, op, value }));
     setValue('');
     onClose();
@@ -67,13 +69,14 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
             label={words.value}
             hint={name === 'installed_applications' ? words.applicationHint : undefined}
             type={['time', 'number'].includes(kindOf(name)) ? 'number' : 'text'}
+            error={fault}
             value={typed}
             onChange={setValue}
           />
         )}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
-          <Button kind="main" type="submit" isDisabled={isUnfinished}>
+          <Button kind="main" type="submit" isDisabled={isUnfinished || fault !== undefined}>
             {words.apply}
           </Button>
         </div>
@@ -89,10 +92,4 @@ function valuesOf(name: string): Value[] {
 
 function pick(typed: string, options: readonly Value[]): string {
   return options.some(({ value }) => value === typed) ? typed : (options[0]?.value ?? '');
-}
-
-function labelOfValue(name: string, value: string): string {
-  if (kindOf(name) === 'boolean') return value === 'true' ? words.yes : words.no;
-  if (name === 'findings') return findingName(value);
-  return name === 'health' ? (words.health[value] ?? value) : value;
 }

@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
 import { LEAST_WIDTH, MAX_WIDTH } from '../../ui/widths.js';
 import { FILTERS, type Kind, kindOf } from './attributes.js';
+import { faultOfValue } from './filter-values.js';
 import { membershipRule } from './membership.js';
 
 const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MAX_WIDTH));
@@ -27,8 +28,8 @@ export function parseRule(chip: string): FilterRule | undefined {
   const [name = '', op = '', ...rest] = chip.split('~');
   const value = rest.join('~');
   if (!Object.hasOwn(FILTERS, name) || !operatorsOf(name).includes(op)) return undefined;
-  const isNumber = kindOf(name) === 'number' && hasValue(op);
-  return isNumber && !isNumeric(value) ? undefined : { name, op, value };
+  const fault = hasValue(op) ? faultOfValue(name, value) : undefined;
+  return fault === undefined ? { name, op, value } : undefined;
 }
 
 export function chipOf({ name, op, value }: FilterRule): string {
@@ -53,10 +54,6 @@ export function hasValue(op: string): boolean {
   return op !== 'empty' && op !== 'known';
 }
 
-function isNumeric(value: string): boolean {
-  return value.trim() !== '' && Number.isFinite(Number(value));
-}
-
 /** The filter as the API takes it: rules that must all hold. */
 export function apiRules({ q, f }: DevicesSearch): Record<string, unknown>[] {
   const search = q?.trim() ?? '';
@@ -70,8 +67,8 @@ export function apiRules({ q, f }: DevicesSearch): Record<string, unknown>[] {
 function apiRule({ name, op, value }: FilterRule): Record<string, unknown> {
   if (kindOf(name) === 'membership') return membershipRule({ name, op, value });
   if (op === 'empty') return { name, op: 'is', val: null };
-  if (op === 'older') return { name, op: 'lt', val: `P${days(value)}D` };
-  if (op === 'newer') return { name, op: 'gt', val: `P${days(value)}D` };
+  if (op === 'older') return { name, op: 'lt', val: `P${Number(value)}D` };
+  if (op === 'newer') return { name, op: 'gt', val: `P${Number(value)}D` };
   if (op === 'known') return { name, op: 'isnot', val: null };
   if (op === 'less') return { name, op: 'lt', val: Number(value) };
   if (op === 'least') return { name, op: 'ge', val: Number(value) };
@@ -82,10 +79,6 @@ function typed(name: string, value: string): string | number | boolean {
   const kind = kindOf(name);
   if (kind === 'number') return Number(value);
   return kind === 'boolean' ? value === 'true' : value;
-}
-
-function days(value: string): number {
-  return Math.max(1, Math.round(Number(value)) || 1);
 }
 
 /** Click on a heading: ascending, descending, as before. */

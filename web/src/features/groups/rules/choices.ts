@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { FACTS, FACTS_BY_TOPIC } from '../../../api/facts';
-import { labelOfFact, groupsText as words } from '../../../text/groups';
+import { labelOfFilter } from '../../../text/device-facts';
+import { groupsText as words } from '../../../text/groups';
 import { groupsQuery, tagsQuery } from '../queries';
 import { kindOfFact, operatorsOf } from './operators';
 
@@ -13,7 +14,7 @@ export interface Choices {
 export const FACT_CHOICES = FACTS_BY_TOPIC.map(({ topic, names }) => ({
   label: words.rule.topics[topic],
   options: names
-    .map((name) => ({ value: name, label: labelOfFact(name) }))
+    .map((name) => ({ value: name, label: labelOfFilter(name) }))
     .sort((a, b) => a.label.localeCompare(b.label)),
 }));
 
