@@ -52,6 +52,11 @@ describe('the console', () => {
     expect(offenders).toEqual([]);
   });
 
+  it('makes every mutation by the hook that a double click starts once', () => {
+    const offenders = FILES.filter((file) => /\buseMutation\b[^;]*react-query/.test(textOf(file)));
+    expect(offenders).toEqual(['api/mutation.ts']);
+  });
+
   it('writes no HTML and stores nothing in the browser but the theme and the columns of the device list', () => {
     const offenders = FILES.filter((file) =>
       /dangerouslySetInnerHTML|localStorage|sessionStorage|\beval\(/.test(textOf(file)),

@@ -1,8 +1,9 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { call, client, knownAnswers } from '../api/client';
 import { isApiError } from '../api/errors';
 import { ME_KEY, meQuery } from '../api/me';
+import { useMutation } from '../api/mutation';
 import { text } from '../text/en';
 
 type Credentials = { token: string } | { link_secret: string };

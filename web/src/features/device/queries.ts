@@ -1,11 +1,7 @@
-import {
-  infiniteQueryOptions,
-  queryOptions,
-  useMutation,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { infiniteQueryOptions, queryOptions, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
+import { useMutation } from '../../api/mutation';
 import { type ListPage, pageOf } from '../../api/pages';
 import { LIVE } from '../../api/query-client';
 import type { ApiRequest } from '../../api/request';
@@ -171,10 +167,12 @@ export function commandQuery(id: number) {
 export function useSend(id: number) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (requests: ApiRequest | readonly ApiRequest[]) => {
-      if ('path' in requests) return sendRequest<unknown>(requests);
+    mutationFn: async (requests: ApiRequest | readonly ApiRequest[], key) => {
+      if ('path' in requests) return sendRequest<unknown>(requests, key);
       const data = [];
-      for (const request of requests) data.push(await sendRequest<unknown>(request));
+      for (const [index, request] of requests.entries()) {
+        data.push(await sendRequest<unknown>(request, `${key}-${index}`));
+      }
       return { data };
     },
     onSettled: () => {

@@ -1,8 +1,8 @@
-import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { ActionError } from '../../api/action-error';
 import { ErrorPanel } from '../../api/error-panel';
+import { useMutation } from '../../api/mutation';
 import { devicesText as words } from '../../text/devices';
 import { text } from '../../text/en';
 import { AsCurl } from '../../ui/as-curl';

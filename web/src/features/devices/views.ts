@@ -1,6 +1,7 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import { asNew } from '../../api/as-new';
 import { call, client } from '../../api/client';
+import { once, useMutation } from '../../api/mutation';
 import { rowsOf } from '../../api/rows';
 
 export interface SavedView {
@@ -26,9 +27,9 @@ export const savedViewsQuery = queryOptions({
 export function useSaveView() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (view: Omit<SavedView, 'id'>) => {
+    mutationFn: (view: Omit<SavedView, 'id'>, key) => {
       const data = { type: 'saved_views' as const, attributes: asNew(view) };
-      return call(() => client.POST('/saved_views', { body: { data } }));
+      return call(() => client.POST('/saved_views', { body: { data }, ...once(key) }));
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: KEY }),
   });

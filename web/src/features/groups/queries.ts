@@ -1,7 +1,8 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import { asNew } from '../../api/as-new';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
+import { once, useMutation } from '../../api/mutation';
 import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../api/rows';
@@ -97,11 +98,14 @@ export interface TagValues {
 export function useSaveTag(id: number | undefined) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (attributes: TagValues) => {
+    mutationFn: async (attributes: TagValues, key) => {
       const type = 'tags' as const;
       if (id === undefined) {
         return call(() =>
-          client.POST('/tags', { body: { data: { type, attributes: asNew(attributes) } } }),
+          client.POST('/tags', {
+            body: { data: { type, attributes: asNew(attributes) } },
+            ...once(key),
+          }),
         );
       }
       const params = { path: { id } };
@@ -133,13 +137,14 @@ export interface GroupValues {
 export function useSaveGroup(id: number | undefined) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (attributes: GroupValues) => {
+    mutationFn: async (attributes: GroupValues, key) => {
       const type = 'device_groups' as const;
       const { data } =
         id === undefined
           ? await call(() =>
               client.POST('/device_groups', {
                 body: { data: { type, attributes: asNew(attributes) } },
+                ...once(key),
               }),
             )
           : await call(() =>

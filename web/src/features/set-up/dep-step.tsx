@@ -1,7 +1,8 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { saveFile } from '../../api/files';
+import { useMutation } from '../../api/mutation';
 import { useMay } from '../../api/rights';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';

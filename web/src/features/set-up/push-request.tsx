@@ -1,9 +1,10 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { isApiError } from '../../api/errors';
 import { saveFile } from '../../api/files';
 import { faultAt, otherFault } from '../../api/form-faults';
+import { useMutation } from '../../api/mutation';
 import { Part } from '../../api/part';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';

@@ -1,8 +1,9 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import { asNew } from '../../api/as-new';
 import type { Schemas } from '../../api/client';
 import { call, client } from '../../api/client';
 import { uploadFile } from '../../api/files';
+import { once, useMutation } from '../../api/mutation';
 import { pathOf } from '../../api/path-of';
 import { LIVE } from '../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../api/rows';
@@ -26,7 +27,7 @@ export const pushRequestQuery = queryOptions({
 export function useCreatePushRequest() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (account: string) => {
+    mutationFn: async (account: string, key) => {
       const attributes = asNew({
         purpose: 'mdm.pushcert' as const,
         subject: `CN=Muster push certificate of ${account.replace(/[,+="<>#;/\\]/g, '')}`,
@@ -34,7 +35,10 @@ export function useCreatePushRequest() {
       });
       const type = 'certificate_signing_requests' as const;
       return call(() =>
-        client.POST('/certificate_signing_requests', { body: { data: { type, attributes } } }),
+        client.POST('/certificate_signing_requests', {
+          body: { data: { type, attributes } },
+          ...once(key),
+        }),
       );
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['certificate_signing_requests'] }),
@@ -98,10 +102,10 @@ export interface LinkValues {
 export function useMakeLink() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (values: LinkValues) => {
+    mutationFn: async (values: LinkValues, key) => {
       const type = 'enrollment_links' as const;
       const body = { data: { type, attributes: asNew(values) } };
-      const { data } = await call(() => client.POST('/enrollment_links', { body }));
+      const { data } = await call(() => client.POST('/enrollment_links', { body, ...once(key) }));
       return rowOf(data as Schemas['enrollment_links_resource']);
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['enrollment_links'] }),

@@ -2,12 +2,12 @@ import {
   infiniteQueryOptions,
   keepPreviousData,
   queryOptions,
-  useMutation,
   useQueryClient,
 } from '@tanstack/react-query';
 import { type Counts, progressOf } from '../../../api/batch-progress';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { once, useMutation } from '../../../api/mutation';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowOf, rowsOf } from '../../../api/rows';
 import type { Targets } from '../sender/queries';
@@ -148,17 +148,16 @@ function withDevices({ data = [], included = [] }: CommandsDocument): BatchComma
   });
 }
 
+interface BatchAction {
+  name: 'cancel' | 'retry_failed';
+  confirm?: number;
+}
+
 /** Both answer with a batch: the one that was cancelled, or the new one. */
 export function useBatchAction(id: string) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({
-      name,
-      confirm,
-    }: {
-      name: 'cancel' | 'retry_failed';
-      confirm?: number;
-    }) => {
+    mutationFn: async ({ name, confirm }: BatchAction, key) => {
       const path = { id: Number(id) };
       const { data } =
         name === 'cancel'
@@ -166,6 +165,7 @@ export function useBatchAction(id: string) {
           : await call(() =>
               client.POST('/command_batches/{id}/retry_failed', {
                 params: { path, query: { confirm } },
+                ...once(key),
               }),
             );
       return String(data?.id);

@@ -1,5 +1,6 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import { call, client } from '../../../api/client';
+import { once, useMutation } from '../../../api/mutation';
 import { rowsOf } from '../../../api/rows';
 import type { paths } from '../../../api/schema';
 import type { Key } from '../form/keys';
@@ -151,10 +152,10 @@ export interface Sent {
 export function useSend() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async ({ order, confirm }: Sent) => {
+    mutationFn: async ({ order, confirm }: Sent, key) => {
       const params = { query: { confirm } };
       const answer = await call(() =>
-        client.POST('/command_batches', { params, body: bodyOf(order) }),
+        client.POST('/command_batches', { params, body: bodyOf(order), ...once(key) }),
       );
       return String((answer as { data?: { id?: unknown } }).data?.id);
     },

@@ -125,7 +125,7 @@ export function SenderForm({ type, target }: Props) {
           <Button
             kind={isDestructive ? 'danger' : 'main'}
             type="submit"
-            isPending={send.isPending || isWaiting}
+            isPending={send.isPending || send.isSuccess || isWaiting}
             isDisabled={!isNamed || eligible === 0}
           >
             {isDestructive && count > 0
@@ -142,7 +142,7 @@ export function SenderForm({ type, target }: Props) {
           count={confirming}
           isTyped={confirming > 1}
           error={isAsked ? null : send.error}
-          isPending={send.isPending}
+          isPending={send.isPending || send.isSuccess}
           onConfirm={() => post(confirming)}
           onClose={() => {
             setConfirming(undefined);

@@ -1,6 +1,7 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { ActionError } from '../../../api/action-error';
 import { call, client } from '../../../api/client';
+import { once, useMutation } from '../../../api/mutation';
 import { useMay } from '../../../api/rights';
 import { deviceText } from '../../../text/device';
 import { Button } from '../../../ui/button';
@@ -61,8 +62,10 @@ export function ItemsTab({ id }: { id: number }) {
   const queries = useQueryClient();
   const canRetry = useMay()('retryDeviceItem');
   const retry = useMutation({
-    mutationFn: (item: number) =>
-      call(() => client.POST('/device_items/{id}/retry', { params: { path: { id: item } } })),
+    mutationFn: (item: number, key) =>
+      call(() =>
+        client.POST('/device_items/{id}/retry', { params: { path: { id: item } }, ...once(key) }),
+      ),
     onSettled: () => queries.invalidateQueries({ queryKey: ['device', id] }),
   });
   const actions: PlainColumn<Item> = {

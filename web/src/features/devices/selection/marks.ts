@@ -1,7 +1,8 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { asNew } from '../../../api/as-new';
 import { call, client } from '../../../api/client';
+import { once, useMutation } from '../../../api/mutation';
 import { rowsOf } from '../../../api/rows';
 import type { Target } from './target';
 
@@ -53,9 +54,9 @@ export function useMark() {
   /** A change that waits for the number has created its tag already. */
   const created = useRef(new Map<string, number>());
   return useMutation({
-    mutationFn: async ({ mark, direction, target, confirm }: Change) => {
+    mutationFn: async ({ mark, direction, target, confirm }: Change, idempotencyKey) => {
       const key = `${mark.type} ${mark.name}`;
-      const id = mark.id ?? created.current.get(key) ?? (await create(mark));
+      const id = mark.id ?? created.current.get(key) ?? (await create(mark, idempotencyKey));
       created.current.set(key, id);
       const owner = { ...mark, id };
       if ('rules' in target) {
@@ -78,12 +79,15 @@ export function useMark() {
   });
 }
 
-async function create({ type, name }: Mark): Promise<number> {
+async function create({ type, name }: Mark, key: string): Promise<number> {
   const attributes = asNew({ name });
+  const header = once(key);
   const { data } =
     type === 'tags'
-      ? await call(() => client.POST('/tags', { body: { data: { type, attributes } } }))
-      : await call(() => client.POST('/device_groups', { body: { data: { type, attributes } } }));
+      ? await call(() => client.POST('/tags', { body: { data: { type, attributes } }, ...header }))
+      : await call(() =>
+          client.POST('/device_groups', { body: { data: { type, attributes } }, ...header }),
+        );
   return Number(data?.id);
 }
 

@@ -1,6 +1,7 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { once, useMutation } from '../../../api/mutation';
 import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowsOf } from '../../../api/rows';
@@ -21,7 +22,7 @@ export const backupsQuery = queryOptions({
 export function useMakeBackup() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: () => call(() => client.POST('/backups', {})),
+    mutationFn: (_: undefined, key) => call(() => client.POST('/backups', once(key))),
     onSuccess: () => queries.invalidateQueries({ queryKey: ['backups'] }),
   });
 }

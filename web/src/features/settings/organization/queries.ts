@@ -1,6 +1,7 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { useMutation } from '../../../api/mutation';
 import { organizationQuery } from '../../../api/server';
 
 export type OrganizationChange = Schemas['organizations_write_attributes'];

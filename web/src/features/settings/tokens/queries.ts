@@ -1,6 +1,7 @@
-import { queryOptions, useMutation, useQueryClient } from '@tanstack/react-query';
+import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
+import { useMutation } from '../../../api/mutation';
 import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowsOf } from '../../../api/rows';

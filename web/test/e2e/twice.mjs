@@ -1,0 +1,109 @@
+// A double click, and a press that is repeated because no answer came, do one thing.
+import { assertEqual, open } from '../support/steps.mjs';
+
+const ENROLLED = { name: 'is_enrolled', op: 'eq', val: true };
+const SENDER = `/commands/new?rules=${encodeURIComponent(JSON.stringify([ENROLLED]))}&type=`;
+
+/** Double-clicks what sends; returns the writes that the browser has sent until `done`. */
+async function writesOf({ page }, button, done) {
+  const sent = [];
+  const note = (request) => {
+    const isWrite = request.method() === 'POST' && !/dry_run|preview/.test(request.url());
+    if (isWrite) sent.push(request);
+  };
+  page.on('request', note);
+  // The clicks of a person are some 100 ms apart.
+  await button.dblclick({ delay: 50 });
+  await done();
+  await page.waitForTimeout(500);
+  page.off('request', note);
+  return sent;
+}
+
+const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
+
+/** Opens the last question before several devices are restarted, with their number typed. */
+async function fillInRestart(session) {
+  const { page } = session;
+  await open(session, `${SENDER}RestartDevice`);
+  await page.getByRole('button', { name: /^Restart \d+ devices$/ }).click();
+  const dialog = page.getByRole('dialog', { name: /^Restart (\d+) devices\?$/ });
+  await dialog.waitFor();
+  const [count] = /\d+/.exec(await dialog.getByRole('heading').textContent());
+  await dialog.getByLabel(`Type ${count} to confirm`).fill(count);
+  return dialog.getByRole('button', { name: `Restart ${count} devices` });
+}
+
+export const TASKS = {
+  'a double click restarts several devices once': async (session) => {
+    const { page, lab } = session;
+    const path = '/command_batches?filter[request_type]=RestartDevice';
+    const before = (await lab.api('GET', path)).meta.total;
+    const submit = await fillInRestart(session);
+    const sent = await writesOf(session, submit, () => heading(page, 'RestartDevice'));
+    assertEqual(sent.length, 1, 'requests');
+    assertEqual((await lab.api('GET', path)).meta.total - before, 1, 'batches');
+  },
+
+  'a restart whose answer was lost is not repeated by the next press': async (session) => {
+    const { page, lab } = session;
+    const path = '/command_batches?filter[request_type]=RestartDevice';
+    const before = (await lab.api('GET', path)).meta.total;
+    const submit = await fillInRestart(session);
+    let lost = 0;
+    await page.route(/command_batches\?confirm=/, async (route) => {
+      if (lost > 0) return route.continue();
+      lost += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    try {
+      await submit.click();
+      await page.getByRole('dialog').getByText('That did not work').waitFor();
+      assertEqual((await lab.api('GET', path)).meta.total - before, 1, 'batches before');
+      await submit.click();
+      await heading(page, 'RestartDevice');
+    } finally {
+      await page.unrouteAll();
+    }
+    assertEqual((await lab.api('GET', path)).meta.total - before, 1, 'batches after');
+    const faults = session.takeFaults().filter((fault) => !/ERR_FAILED/.test(fault));
+    assertEqual(faults.length, 0, `other refusals (${faults})`);
+  },
+
+  'a double click locks a device once': async (session) => {
+    const { page, lab } = session;
+    const { data } = await lab.api('GET', '/devices?filter[platform]=iOS&page[size]=1');
+    const [{ id, attributes }] = data;
+    await open(session, `/devices/${id}`);
+    await page.getByRole('button', { name: 'Actions' }).click();
+    await page.getByRole('button', { name: 'Lock …' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel(/to confirm$/).fill(attributes.serial_number);
+    const submit = dialog.getByRole('button', { name: 'Lock', exact: true });
+    const sent = await writesOf(session, submit, () => dialog.waitFor({ state: 'detached' }));
+    assertEqual(sent.length, 1, 'requests');
+    const path = `/devices/${id}/commands?filter[request_type]=DeviceLock`;
+    assertEqual((await lab.api('GET', path)).meta.total, 1, 'commands');
+  },
+
+  'a double click creates one group and one view': async (session) => {
+    const { page, lab } = session;
+    await open(session, '/groups/new');
+    await page.getByLabel('Name', { exact: true }).fill('Once');
+    await page.getByRole('radio', { name: /^Static/ }).check();
+    const create = page.getByRole('button', { name: 'Create group' });
+    const groups = await writesOf(session, create, () => heading(page, 'Once'));
+    assertEqual(groups.length, 1, 'requests for the group');
+    assertEqual((await lab.api('GET', '/device_groups?filter[name]=Once')).meta.total, 1, 'groups');
+    await open(session, '/devices');
+    await page.getByRole('button', { name: 'Saved views' }).click();
+    await page.getByRole('button', { name: 'Save this view …' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save this view' });
+    await dialog.getByLabel('Name').fill('Once');
+    const save = dialog.getByRole('button', { name: /^Save/ });
+    const views = await writesOf(session, save, () => dialog.waitFor({ state: 'detached' }));
+    assertEqual(views.length, 1, 'requests for the view');
+    assertEqual((await lab.api('GET', '/saved_views?filter[name]=Once')).meta.total, 1, 'views');
+  },
+};
