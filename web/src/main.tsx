@@ -12,14 +12,6 @@ import { applyTheme } from './ui/theme';
 z.config({ jitless: true });
 applyTheme();
 
-// A deployment has replaced the hashed files: load the page again, once.
-addEventListener('vite:preloadError', (event) => {
-  if (sessionStorage.getItem('reloaded') === location.pathname) return;
-  event.preventDefault();
-  sessionStorage.setItem('reloaded', location.pathname);
-  location.reload();
-});
-
 const container = document.getElementById('root');
 if (container !== null) {
   createRoot(container).render(

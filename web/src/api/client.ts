@@ -1,8 +1,9 @@
 import createClient from 'openapi-fetch';
+import { reach } from './connection';
 import { ApiError, type Fault, isApiError } from './errors';
 import { KnownAnswers } from './known-answers';
 import { type Query, queryString } from './query-string';
-import { signInAgain } from './reauthentication';
+import { type Occasion, signInAgain } from './reauthentication';
 import type { components, paths } from './schema';
 
 export type Schemas = components['schemas'];
@@ -24,6 +25,7 @@ function cause(method: string): string {
 
 export const client = createClient<paths>({
   baseUrl: '/api/v1',
+  fetch: reach,
   headers: { accept: MEDIA_TYPE },
   querySerializer: (query) => queryString(query as Query),
 });
@@ -48,12 +50,29 @@ interface Result<T> {
   response: Response;
 }
 
-/** The document of an answer, or an ApiError. Asks to sign in again where the API wants that. */
+/**
+ * The document of an answer, or an ApiError. Where the session has ended or the API wants a recent sign-in,
+ * it asks to sign in again and then repeats the request.
+ */
 export async function call<T>(send: () => Promise<Result<T>>): Promise<T> {
+  try {
+    return await callOnce(send);
+  } catch (failure) {
+    const occasion = occasionOf(failure);
+    if (occasion === undefined || !(await signInAgain(occasion))) throw failure;
+    return call(send);
+  }
+}
+
+/** The same, for the session itself: it does not ask to sign in again. */
+export async function callOnce<T>(send: () => Promise<Result<T>>): Promise<T> {
   const { data, error, response } = await send();
   if (response.ok) return data as T;
   const faults = (error as { errors?: Fault[] } | undefined)?.errors ?? [];
-  const failure = new ApiError(response.status, faults);
-  if (isApiError(failure, 'reauthentication_required') && (await signInAgain())) return call(send);
-  throw failure;
+  throw new ApiError(response.status, faults);
+}
+
+function occasionOf(failure: unknown): Occasion | undefined {
+  if (isApiError(failure, 'reauthentication_required')) return 'recent';
+  return isApiError(failure) && failure.status === 401 ? 'ended' : undefined;
 }

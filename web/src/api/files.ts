@@ -1,4 +1,5 @@
 import { call } from './client';
+import { reach } from './connection';
 
 const HEADERS = { 'X-Muster-Console': '1', Accept: 'application/vnd.api+json, */*' };
 
@@ -7,7 +8,7 @@ export function uploadFile<T>(path: string, file: File): Promise<T> {
   return call(async () => {
     const body = new FormData();
     body.append('file', file);
-    const response = await fetch(path, { method: 'POST', headers: HEADERS, body });
+    const response = await reach(path, { method: 'POST', headers: HEADERS, body });
     return resultOf<T>(response, () => response.json());
   });
 }
@@ -20,7 +21,7 @@ export async function saveFile(
   accept = HEADERS.Accept,
 ): Promise<void> {
   const blob = await call(async () => {
-    const response = await fetch(path, { method, headers: { ...HEADERS, Accept: accept } });
+    const response = await reach(path, { method, headers: { ...HEADERS, Accept: accept } });
     return resultOf<Blob>(response, () => response.blob());
   });
   saveBlob(blob, name);

@@ -1,10 +1,11 @@
-import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { type Query, QueryCache, QueryClient } from '@tanstack/react-query';
+import { ConnectionError, onConnection } from './connection';
 import { isApiError } from './errors';
 import { ME_KEY } from './me';
 
 const POLL = 5_000;
 
-/** A 401 of any query means that the session has ended: the shell shows the sign-in. */
+/** A 401 of any query: the session has ended and nobody signed in again. The shell shows the sign-in. */
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError(error, query) {
@@ -13,11 +14,26 @@ export const queryClient = new QueryClient({
     },
   }),
   defaultOptions: {
+    // A request that waited for the network would be sent when nobody expects it any more.
+    mutations: { networkMode: 'always' },
     queries: {
+      networkMode: 'always',
       staleTime: 2_000,
-      retry: (count, error) => count < 2 && !(isApiError(error) && error.status < 500),
+      retry: (count, error) => count < 2 && mayPass(error),
     },
   },
+});
+
+function mayPass(error: Error): boolean {
+  if (error instanceof ConnectionError) return false;
+  return !(isApiError(error) && error.status < 500);
+}
+
+/** What did not load without a connection is loaded with it. */
+onConnection((isReached) => {
+  if (!isReached) return;
+  const predicate = ({ state }: Query) => state.error instanceof ConnectionError;
+  void queryClient.refetchQueries({ type: 'active', predicate });
 });
 
 /** For what changes by itself. Hidden tabs do not ask. */

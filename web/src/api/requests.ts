@@ -1,4 +1,5 @@
 import { call } from './client';
+import { reach } from './connection';
 import { resultOf } from './files';
 import { once } from './mutation';
 import type { ApiRequest } from './request';
@@ -12,7 +13,7 @@ export function sendRequest<T>({ method, path, body }: ApiRequest, key: string):
   return call(async () => {
     const text = body === undefined || body === null ? null : JSON.stringify(body);
     const headers = { ...HEADERS, ...once(key).headers };
-    const response = await fetch(path, { method, headers, body: text });
+    const response = await reach(path, { method, headers, body: text });
     return resultOf<T>(response, () => response.json() as Promise<T>);
   });
 }

@@ -6,6 +6,7 @@ import { type Me, meQuery } from '../api/me';
 import { text } from '../text/en';
 import { Button } from '../ui/button';
 import { currentTheme, saveTheme } from '../ui/theme';
+import { ConnectionNotice } from './connection-notice';
 import { Icon } from './icons';
 import { useSignOut } from './session';
 import { Shortcuts } from './shortcuts';
@@ -21,13 +22,26 @@ const PAGES = [
   ['settings', '/settings'],
 ] as const;
 
-/** The window: navigation beside the page, or the sign-in where nobody is signed in. */
+/** The window: one line while there is no connection, and below it all else. */
 export function Frame() {
+  return (
+    <div className="window">
+      <ConnectionNotice />
+      <Content />
+    </div>
+  );
+}
+
+/** Navigation beside the page, or the sign-in where nobody is signed in. */
+function Content() {
   const { data: me, error, refetch } = useQuery(meQuery);
   if (error !== null && me === undefined) {
     return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   }
-  if (me === null) return <SignIn />;
+  return me === null ? <SignIn /> : <Pages me={me} />;
+}
+
+function Pages({ me }: { me: Me | undefined }) {
   return (
     <div className="frame">
       <a className="skip" href="#content">
@@ -38,7 +52,7 @@ export function Frame() {
         {me !== undefined && <Outlet />}
       </div>
       <Shortcuts />
-      <SignInAgain />
+      <SignInAgain me={me} />
     </div>
   );
 }

@@ -1,22 +1,17 @@
-import {
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-  Navigate,
-  redirect,
-} from '@tanstack/react-router';
+import { createRoute, createRouter, Navigate, redirect } from '@tanstack/react-router';
 import * as z from 'zod/mini';
 import { ErrorPanel } from '../api/error-panel';
 import { deviceSearch } from '../features/device/tabs';
 import { withKeptColumns } from '../features/devices/kept-columns';
 import { devicesSearch } from '../features/devices/search';
+import { lazyPage } from './lazy-page';
 import { root } from './root-route';
 import { SETTINGS_ROUTES } from './settings-routes';
 
 const overview = createRoute({
   getParentRoute: () => root,
   path: '/',
-  component: lazyRouteComponent(() => import('../features/overview/overview-page'), 'OverviewPage'),
+  component: lazyPage(() => import('../features/overview/overview-page'), 'OverviewPage'),
 });
 
 const devices = createRoute({
@@ -27,23 +22,20 @@ const devices = createRoute({
     const kept = withKeptColumns(search);
     if (kept !== undefined) throw redirect({ to: '/devices', search: kept, replace: true });
   },
-  component: lazyRouteComponent(() => import('../features/devices/devices-page'), 'DevicesPage'),
+  component: lazyPage(() => import('../features/devices/devices-page'), 'DevicesPage'),
 });
 
 const device = createRoute({
   getParentRoute: () => root,
   path: '/devices/$id',
   validateSearch: deviceSearch,
-  component: lazyRouteComponent(() => import('../features/device/device-page'), 'DevicePage'),
+  component: lazyPage(() => import('../features/device/device-page'), 'DevicePage'),
 });
 
 const commands = createRoute({
   getParentRoute: () => root,
   path: '/commands',
-  component: lazyRouteComponent(
-    () => import('../features/commands/batches/batches-page'),
-    'BatchesPage',
-  ),
+  component: lazyPage(() => import('../features/commands/batches/batches-page'), 'BatchesPage'),
 });
 
 /** An address that somebody wrote has the list itself. */
@@ -64,10 +56,7 @@ const newCommand = createRoute({
   getParentRoute: () => root,
   path: '/commands/new',
   validateSearch: commandSearch,
-  component: lazyRouteComponent(
-    () => import('../features/commands/sender/sender-page'),
-    'SenderPage',
-  ),
+  component: lazyPage(() => import('../features/commands/sender/sender-page'), 'SenderPage'),
 });
 
 const batchSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
@@ -76,40 +65,37 @@ const batch = createRoute({
   getParentRoute: () => root,
   path: '/commands/batches/$id',
   validateSearch: batchSearch,
-  component: lazyRouteComponent(
-    () => import('../features/commands/batches/batch-page'),
-    'BatchPage',
-  ),
+  component: lazyPage(() => import('../features/commands/batches/batch-page'), 'BatchPage'),
 });
 
 const groups = createRoute({
   getParentRoute: () => root,
   path: '/groups',
-  component: lazyRouteComponent(() => import('../features/groups/groups-page'), 'GroupsPage'),
+  component: lazyPage(() => import('../features/groups/groups-page'), 'GroupsPage'),
 });
 
 const newGroup = createRoute({
   getParentRoute: () => root,
   path: '/groups/new',
-  component: lazyRouteComponent(() => import('../features/groups/new-group-page'), 'NewGroupPage'),
+  component: lazyPage(() => import('../features/groups/new-group-page'), 'NewGroupPage'),
 });
 
 const tags = createRoute({
   getParentRoute: () => root,
   path: '/groups/tags',
-  component: lazyRouteComponent(() => import('../features/groups/tags/tags-page'), 'TagsPage'),
+  component: lazyPage(() => import('../features/groups/tags/tags-page'), 'TagsPage'),
 });
 
 const group = createRoute({
   getParentRoute: () => root,
   path: '/groups/$id',
-  component: lazyRouteComponent(() => import('../features/groups/group-page'), 'GroupPage'),
+  component: lazyPage(() => import('../features/groups/group-page'), 'GroupPage'),
 });
 
 const setUp = createRoute({
   getParentRoute: () => root,
   path: '/set-up',
-  component: lazyRouteComponent(() => import('../features/set-up/set-up-page'), 'SetUpPage'),
+  component: lazyPage(() => import('../features/set-up/set-up-page'), 'SetUpPage'),
 });
 
 /** The frame shows the form to people who are not signed in; others have nothing to do here. */

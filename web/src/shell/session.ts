@@ -1,6 +1,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { call, client, knownAnswers } from '../api/client';
+import { callOnce, client, knownAnswers } from '../api/client';
 import { isApiError } from '../api/errors';
 import { ME_KEY, meQuery } from '../api/me';
 import { useMutation } from '../api/mutation';
@@ -11,8 +11,10 @@ type Credentials = { token: string } | { link_secret: string };
 export function useSignIn() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: Credentials) => call(() => client.POST('/sessions', { body })),
-    onSuccess: () => queries.fetchQuery({ ...meQuery, staleTime: 0 }),
+    mutationFn: async (body: Credentials) => {
+      await callOnce(() => client.POST('/sessions', { body }));
+      return queries.fetchQuery({ ...meQuery, staleTime: 0 });
+    },
   });
 }
 
@@ -27,7 +29,7 @@ export function useSignOut() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (id: number) =>
-      call(() => client.DELETE('/sessions/{id}', { params: { path: { id } } })),
+      callOnce(() => client.DELETE('/sessions/{id}', { params: { path: { id } } })),
     onSettled: () => queries.setQueryData(ME_KEY, null),
   });
 }

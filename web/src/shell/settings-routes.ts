@@ -1,5 +1,6 @@
-import { createRoute, lazyRouteComponent, redirect } from '@tanstack/react-router';
+import { createRoute, redirect } from '@tanstack/react-router';
 import * as z from 'zod/mini';
+import { lazyPage } from './lazy-page';
 import { root } from './root-route';
 
 const settings = createRoute({
@@ -13,7 +14,7 @@ const settings = createRoute({
 const certificates = createRoute({
   getParentRoute: () => root,
   path: '/settings/certificates',
-  component: lazyRouteComponent(
+  component: lazyPage(
     () => import('../features/settings/certificates/certificates-page'),
     'CertificatesPage',
   ),
@@ -22,16 +23,13 @@ const certificates = createRoute({
 const doctor = createRoute({
   getParentRoute: () => root,
   path: '/settings/doctor',
-  component: lazyRouteComponent(
-    () => import('../features/settings/doctor/doctor-page'),
-    'DoctorPage',
-  ),
+  component: lazyPage(() => import('../features/settings/doctor/doctor-page'), 'DoctorPage'),
 });
 
 const organization = createRoute({
   getParentRoute: () => root,
   path: '/settings/organization',
-  component: lazyRouteComponent(
+  component: lazyPage(
     () => import('../features/settings/organization/organization-page'),
     'OrganizationPage',
   ),
@@ -40,19 +38,13 @@ const organization = createRoute({
 const tokens = createRoute({
   getParentRoute: () => root,
   path: '/settings/tokens',
-  component: lazyRouteComponent(
-    () => import('../features/settings/tokens/tokens-page'),
-    'TokensPage',
-  ),
+  component: lazyPage(() => import('../features/settings/tokens/tokens-page'), 'TokensPage'),
 });
 
 const sessions = createRoute({
   getParentRoute: () => root,
   path: '/settings/sessions',
-  component: lazyRouteComponent(
-    () => import('../features/settings/sessions/sessions-page'),
-    'SessionsPage',
-  ),
+  component: lazyPage(() => import('../features/settings/sessions/sessions-page'), 'SessionsPage'),
 });
 
 const jobsSearch = z.object({ status: z.catch(z.optional(z.string()), undefined) });
@@ -61,16 +53,13 @@ const jobs = createRoute({
   getParentRoute: () => root,
   path: '/settings/jobs',
   validateSearch: jobsSearch,
-  component: lazyRouteComponent(() => import('../features/settings/jobs/jobs-page'), 'JobsPage'),
+  component: lazyPage(() => import('../features/settings/jobs/jobs-page'), 'JobsPage'),
 });
 
 const backups = createRoute({
   getParentRoute: () => root,
   path: '/settings/backups',
-  component: lazyRouteComponent(
-    () => import('../features/settings/backups/backups-page'),
-    'BackupsPage',
-  ),
+  component: lazyPage(() => import('../features/settings/backups/backups-page'), 'BackupsPage'),
 });
 
 const auditSearch = z.object({
@@ -82,7 +71,7 @@ const audit = createRoute({
   getParentRoute: () => root,
   path: '/settings/audit',
   validateSearch: auditSearch,
-  component: lazyRouteComponent(() => import('../features/settings/audit/audit-page'), 'AuditPage'),
+  component: lazyPage(() => import('../features/settings/audit/audit-page'), 'AuditPage'),
 });
 
 export const SETTINGS_ROUTES = [

@@ -23,6 +23,8 @@ export const text = {
     out: 'Sign out',
     again: 'Sign in again',
     againWhy: 'What cannot be undone needs a sign-in of the last 15 minutes. Enter your API token.',
+    endedWhy:
+      'Your session has ended. Enter your API token to go on where you are: nothing that you filled in is lost.',
     cancel: 'Cancel',
   },
   error: {
@@ -33,6 +35,7 @@ export const text = {
     notFound: 'There is no such page.',
     toOverview: 'Go to the overview',
     offline: 'No connection to the server. What you see may be old.',
+    unreachable: 'The server cannot be reached.',
   },
   curl: {
     title: 'As curl',

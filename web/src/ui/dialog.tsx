@@ -8,16 +8,20 @@ interface Props {
   title: string;
   isOpen: boolean;
   onClose: () => void;
+  /** Hides the page behind it, and is closed by its buttons alone. */
+  isOpaque?: boolean;
   children: ReactNode;
 }
 
 /** Focus goes into it, and back to what opened it when it closes. */
-export function Dialog({ title, isOpen, onClose, children }: Props) {
+export function Dialog({ title, isOpen, onClose, isOpaque = false, children }: Props) {
   return (
     <ModalOverlay
       className="overlay"
       isOpen={isOpen}
-      isDismissable
+      isDismissable={!isOpaque}
+      isKeyboardDismissDisabled={isOpaque}
+      data-opaque={isOpaque || undefined}
       onOpenChange={(open) => !open && onClose()}
     >
       <Modal className="modal">
