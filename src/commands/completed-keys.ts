@@ -9,12 +9,15 @@ export interface RequestKey extends KeyDescription {
 const PIN = 'Muster makes six digits for a Mac that needs them, and stores them.';
 const NEW_PASSWORD = 'Muster makes one and stores it.';
 const CURRENT_PASSWORD = 'Muster sends the one that the Mac last confirmed.';
+const RETURN_TO_SERVICE =
+  'Muster sends the settings of /configuration/return_to_service where their applies_to_erase is true and the supervised device can enroll again.';
 const PASSWORD_HASH = 'Muster derives it from the key password.';
 
 /** What the server fills in, by the names that lead to the key. */
 const WHEN_LEFT_OUT: Record<string, string> = {
   'DeviceLock.PIN': PIN,
   'EraseDevice.PIN': PIN,
+  'EraseDevice.ReturnToService': RETURN_TO_SERVICE,
   'SetRecoveryLock.NewPassword': NEW_PASSWORD,
   'SetRecoveryLock.CurrentPassword': CURRENT_PASSWORD,
   'VerifyRecoveryLock.Password': `${CURRENT_PASSWORD} Required where none is known.`,

@@ -8,6 +8,7 @@ import {
 } from '../protocol/plist/plist.js';
 import { profileFaults } from '../protocol/profiles/profile-kind.js';
 import { variablesIn } from '../protocol/profiles/profile-variables.js';
+import { faultsOfReturn } from './return-profiles.js';
 
 const PARAMETERS = '/data/attributes/parameters';
 
@@ -48,6 +49,8 @@ export function valueFaults(
   switch (requestType) {
     case 'InstallProfile':
       return payloadFaults(parameters.Payload);
+    case 'EraseDevice':
+      return returnFaults(parameters.ReturnToService);
     case 'SetAutoAdminPassword':
       return hashFaults(parameters, PARAMETERS);
     case 'AccountConfiguration':
@@ -86,6 +89,14 @@ function payloadFaults(profile: PlistValue | undefined): ErrorDetail[] {
   return profileFaults(profile).map(({ pointer, detail }) => ({
     detail: pointer === '' ? `Payload ${detail}` : `Payload, at ${pointer}: ${detail}`,
     source,
+  }));
+}
+
+function returnFaults(dictionary: PlistValue | undefined): ErrorDetail[] {
+  if (!isPlistDict(dictionary)) return [];
+  return faultsOfReturn(dictionary).map(({ key, fault }) => ({
+    detail: `${key} ${fault}`,
+    source: { pointer: `${PARAMETERS}/ReturnToService/${key}` },
   }));
 }
 

@@ -1,13 +1,20 @@
 import { createToken } from '../../src/auth/api-tokens.js';
-import { isPlistDict, type PlistDict, parsePlistDict } from '../../src/protocol/plist/plist.js';
+import {
+  buildPlist,
+  isPlistDict,
+  type PlistDict,
+  parsePlistDict,
+} from '../../src/protocol/plist/plist.js';
 import { adminApi, commandDocument, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice, type TestDevice } from '../helpers/device.js';
 
 const SETTINGS = '/configuration/return_to_service';
-const WIFI = Buffer.from(
-  '<?xml version="1.0"?><plist>com.apple.wifi.managed SSID_STR wifi-password-of-the-test</plist>',
-);
-const MDM = Buffer.from('<plist>enrollment of the test</plist>');
+const profileOf = (...PayloadContent: PlistDict[]) =>
+  buildPlist({ PayloadType: 'Configuration', PayloadContent });
+const wifiProfile = (keys: PlistDict) =>
+  profileOf({ PayloadType: 'com.apple.wifi.managed', ...keys });
+const WIFI = wifiProfile({ SSID_STR: 'Office', Password: 'wifi-password-of-the-test' });
+const MDM = profileOf({ PayloadType: 'com.apple.mdm' });
 const BOOTSTRAP = Buffer.from('bootstrap token of the test');
 
 let app: TestApp;
@@ -216,17 +223,15 @@ describe('the settings of return to service', () => {
         },
       ],
     ]);
-    const encrypted = '<plist><dict><key>EncryptedPayloadContent</key></dict></plist>';
-    expect((await set(Buffer.from(encrypted))).status).toBe(200);
+    const EncryptedPayloadContent = Buffer.from('a CMS message');
+    const encrypted = buildPlist({ PayloadType: 'Configuration', EncryptedPayloadContent });
+    expect((await set(encrypted)).status).toBe(200);
   });
 
   it('refuse a Wi-Fi profile that names no network', async () => {
-    const set = (keys: string) => {
-      const profile = `<plist><string>com.apple.wifi.managed</string>${keys}</plist>`;
-      const wifi_profile = Buffer.from(profile).toString('base64');
-      return adminApi(app).patch(SETTINGS, { wifi_profile });
-    };
-    const { status, body } = await set('<key>Password</key>');
+    const set = (keys: PlistDict) =>
+      adminApi(app).patch(SETTINGS, { wifi_profile: wifiProfile(keys).toString('base64') });
+    const { status, body } = await set({ Password: 'secret' });
     expect([status, body.errors]).toMatchObject([
       422,
       [
@@ -237,8 +242,26 @@ describe('the settings of return to service', () => {
         },
       ],
     ]);
-    expect((await set('<key>SSID_STR</key>')).status).toBe(200);
-    expect((await set('<key>IsHotspot</key><key>DomainName</key>')).status).toBe(200);
+    expect((await set({ SSID_STR: '' })).status).toBe(422);
+    expect((await set({ SSID_STR: 5 })).status).toBe(422);
+    expect((await set({ SSID_STR: 'Office' })).status).toBe(200);
+    expect((await set({ IsHotspot: true, DomainName: 'example.com' })).status).toBe(200);
+  });
+
+  it('refuse an MDM profile that enrolls no device', async () => {
+    const { status, body } = await adminApi(app).patch(SETTINGS, {
+      mdm_profile: WIFI.toString('base64'),
+    });
+    expect([status, body.errors]).toMatchObject([
+      422,
+      [
+        {
+          detail: 'mdm_profile must have an MDM payload (com.apple.mdm): devices enroll by it',
+          source: { pointer: '/mdm_profile' },
+        },
+      ],
+    ]);
+    expect(await app.db.knex('return_to_service_settings').first()).toBeUndefined();
   });
 
   it('name the command that makes base64 of a profile', async () => {
@@ -295,6 +318,34 @@ describe('EraseDevice', () => {
       },
     });
     expect(shown.ReturnToService).toMatchObject({ Enabled: true, WiFiProfileData: '********' });
+  });
+
+  it('is refused with profiles by which no device returns, each at its place', async () => {
+    const parameters = {
+      ReturnToService: {
+        Enabled: true,
+        WiFiProfileData: 'AAAA',
+        MDMProfileData: WIFI.toString('base64'),
+      },
+    };
+    const document = commandDocument(id, 'EraseDevice', { parameters });
+    const { status, body } = await adminApi(app).post('/commands', document);
+    const at = '/data/attributes/parameters/ReturnToService';
+    expect([status, body.errors]).toMatchObject([
+      422,
+      [
+        {
+          detail: expect.stringMatching(
+            /^WiFiProfileData must be a configuration profile in base64/,
+          ),
+          source: { pointer: `${at}/WiFiProfileData` },
+        },
+        {
+          detail: 'MDMProfileData must have an MDM payload (com.apple.mdm): devices enroll by it',
+          source: { pointer: `${at}/MDMProfileData` },
+        },
+      ],
+    ]);
   });
 
   it('keeps its own keys', async () => {

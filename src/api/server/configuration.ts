@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { faultsOfSettings } from '../../commands/return-profiles.js';
 import {
   lockSettings,
   readSettings,
@@ -53,6 +54,8 @@ interface Setting {
   /** When a change takes effect, and what `meta.warnings` is about. */
   effect: string;
   onChange?: () => Promise<void>;
+  /** Faults of what a request sets, by attribute. */
+  faultsOf?: (attributes: Record<string, unknown>) => Record<string, string>;
   /** What does not work although it is allowed. */
   readWarnings?: (knex: Database['knex']) => Promise<string[]>;
 }
@@ -86,6 +89,7 @@ export function configurationRoutes(deps: ConfigurationDeps): ApiRoute[] {
     effect:
       'It applies from the next check-in ReturnToService, or the next EraseDevice, on. The profiles ' +
       'are sealed and never shown.',
+    faultsOf: faultsOfSettings,
   };
   const readHome = readOperation(home, deps);
   return [
@@ -210,7 +214,11 @@ async function change(trx: Transaction, { setting, deps, input, ifMatch, isWhole
   const columns = definition.columnsOf?.(attributes, deps.services) ?? attributes;
   const written = await writeSettings(trx, table, columns);
   const missing = isWhole && isNew ? missingFaults(definition, attributes) : {};
-  const faults = { ...missing, ...definition.faultsOf?.(written) };
+  const faults = {
+    ...missing,
+    ...setting.faultsOf?.(attributes),
+    ...definition.faultsOf?.(written),
+  };
   if (Object.keys(faults).length > 0) throw validationError(faultsInBody(faults, input));
   return { before: row, row: written };
 }

@@ -12,42 +12,13 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 /** XML and binary property lists, and DER of a signed one. */
 const BEGINNINGS = ['<?xml', '<plist', 'bplist00', '\u0030\u0082', '\u0030\u0080', '\u0030\u0083'];
 
-const WIFI_PAYLOAD = 'com.apple.wifi.managed';
-/** Of an encrypted profile, of one in an envelope (the OID envelopedData), and of BER of indefinite length. */
-const HIDING = [
-  'EncryptedPayloadContent',
-  Buffer.from('06092a864886f70d010703', 'hex'),
-  Buffer.from('3080', 'hex'),
-];
-
 const NO_PROFILE =
   'must be a configuration profile in base64 (openssl base64 -A -in FILE.mobileconfig makes it)';
 
-/** What a Wi-Fi payload names its network by: a name, or the domain of a Passpoint network. */
-const NETWORK_KEYS = ['SSID_STR', 'DomainName'];
-
-const NO_WIFI = `must have a Wi-Fi payload (${WIFI_PAYLOAD}): devices join a network by it`;
-
-const NO_NETWORK =
-  'must have SSID_STR in its Wi-Fi payload: the name of the network that devices join';
-
-/** Base64 of a configuration profile; what else it says is the device's to judge. */
-function profile(sealed: string, { mustHaveWifi = false } = {}): Attribute {
+/** Base64 of a configuration profile. */
+function profile(sealed: string): Attribute {
   const own = text({ writeOnly: true, derivedFrom: [sealed], min: 1, max: MAX_PROFILE });
-  const base64 = z.string().refine(isProfile, { error: NO_PROFILE, abort: true });
-  const schema = mustHaveWifi
-    ? base64
-        .refine((given) => mayHave(given, [WIFI_PAYLOAD]), { error: NO_WIFI, abort: true })
-        .refine((given) => mayHave(given, NETWORK_KEYS), { error: NO_NETWORK })
-    : base64;
-  return { ...own, schema: own.schema.pipe(schema) };
-}
-
-/** False where the bytes show that there is none of these texts: what is encrypted, or in pieces, is hidden. */
-function mayHave(base64: string, texts: readonly string[]): boolean {
-  const bytes = Buffer.from(base64, 'base64');
-  const isHidden = HIDING.some((text) => bytes.includes(text));
-  return isHidden || texts.some((text) => bytes.includes(text));
+  return { ...own, schema: own.schema.pipe(z.string().refine(isProfile, { error: NO_PROFILE })) };
 }
 
 function isProfile(base64: string): boolean {
@@ -73,7 +44,7 @@ export const returnToService: SingletonDefinition<SealingServices> = {
     attributes: {
       enabled: flag,
       applies_to_erase: flag,
-      wifi_profile: profile('sealed_wifi_profile', { mustHaveWifi: true }),
+      wifi_profile: profile('sealed_wifi_profile'),
       mdm_profile: profile('sealed_mdm_profile'),
       has_wifi_profile: bool({ write: 'never', derivedFrom: ['sealed_wifi_profile'] }),
       has_mdm_profile: bool({ write: 'never', derivedFrom: ['sealed_mdm_profile'] }),

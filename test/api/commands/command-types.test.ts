@@ -173,6 +173,11 @@ describe('the catalogue of commands', () => {
       'FileVaultUnlock',
       'For the KeyType personal Muster sends the present recovery key. Required for institutional.',
     ],
+    [
+      'EraseDevice',
+      'ReturnToService',
+      'Muster sends the settings of /configuration/return_to_service where their applies_to_erase is true and the supervised device can enroll again.',
+    ],
   ])('requires no key of %s that Muster fills in', async (type, name, text) => {
     const { data } = await read(`/${type}`);
     const key = data.attributes.keys.find((one: { name: string }) => one.name === name);

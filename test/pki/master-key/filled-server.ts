@@ -11,7 +11,7 @@ import { fetchProfile } from '../../../src/lab/enrollment/enrollment-profile.js'
 import { requestIdentity } from '../../../src/lab/pki/scep-client.js';
 import { HttpClient } from '../../../src/lab/wire/http-client.js';
 import { privateKeyLabel } from '../../../src/pki/master-key/master-key.js';
-import { buildPlist } from '../../../src/protocol/plist/plist.js';
+import { buildPlist, type PlistDict } from '../../../src/protocol/plist/plist.js';
 import { uploadNodes } from '../../api/profile-samples.js';
 import { fixture } from '../../crypto/identities.js';
 import {
@@ -183,12 +183,16 @@ async function configure(app: TestApp, say: Say): Promise<void> {
     .post('/dep/accounts', { data: { type: 'dep_accounts', attributes: account } })
     .expect(201);
   await adminApi(app).patch('/configuration/scep', { challenge: say('external challenge') });
-  const file = (what: string) =>
-    Buffer.from(`<plist>com.apple.wifi.managed SSID_STR ${say(what)}</plist>`).toString('base64');
+  const file = (payload: PlistDict) =>
+    buildPlist({ PayloadType: 'Configuration', PayloadContent: [payload] }).toString('base64');
+  const wifi = { PayloadType: 'com.apple.wifi.managed', SSID_STR: 'Office' };
   await adminApi(app)
     .patch('/configuration/return_to_service', {
-      wifi_profile: file('Wi-Fi of return to service'),
-      mdm_profile: file('enrollment of return to service'),
+      wifi_profile: file({ ...wifi, Password: say('Wi-Fi of return to service') }),
+      mdm_profile: file({
+        PayloadType: 'com.apple.mdm',
+        Topic: say('enrollment of return to service'),
+      }),
     })
     .expect(200);
 }
