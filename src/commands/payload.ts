@@ -243,6 +243,7 @@ export function checkJsonParameters(
   const { value, faults } = jsonToPlist(requestType, parameters);
   const found = [...faults, ...valueFaults(requestType, value, options)];
   const hint = Object.hasOwn(HINTS, requestType) ? HINTS[requestType] : undefined;
+  if (requestType === 'AccountConfiguration') return { value, faults: found.map(ofAccount) };
   return { value, faults: hint === undefined ? found : found.map((one) => withHint(one, hint)) };
 }
 
@@ -268,6 +269,16 @@ function withHint(fault: ErrorDetail, { key, text }: Hint): ErrorDetail {
   if (!isMissing && key !== 'UnlockToken') return fault;
   if (fault.source?.pointer !== `${PARAMETERS}/${key}`) return fault;
   return { ...fault, detail: `${fault.detail}; ${text}` };
+}
+
+const FURTHER_PASSWORD = new RegExp(`^${PARAMETERS}/AutoSetupAdminAccounts/[1-9][0-9]*/password$`);
+const NO_FURTHER_PASSWORD =
+  'only the password of the first account is taken; name the passwordHash of the others';
+
+/** Apple's schema has no password: Muster takes that of the first account. */
+function ofAccount(fault: ErrorDetail): ErrorDetail {
+  const isFurther = FURTHER_PASSWORD.test(fault.source?.pointer ?? '');
+  return isFurther ? { ...fault, detail: NO_FURTHER_PASSWORD } : fault;
 }
 
 /** What a sealed part of a command is bound to. */

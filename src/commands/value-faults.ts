@@ -1,3 +1,4 @@
+import { parseCertificate } from '../crypto/x509/certificate.js';
 import type { ErrorDetail } from '../errors.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import {
@@ -16,6 +17,11 @@ const HASH_TYPE = 'SALTED-SHA512-PBKDF2';
 const NO_HASH =
   `passwordHash must be a property list in base64 with the dictionary ${HASH_TYPE}, which has entropy, salt and ` +
   'iterations; name the password instead, and Muster derives it';
+
+const NO_CERTIFICATE =
+  'ReplyEncryptionCertificate must be a certificate in base64 of its DER; leave it out, and Muster sends its own';
+
+const NO_UPDATE = 'an update needs ProductKey or ProductVersion';
 
 const NO_ZONE =
   'TimeZone must be a name of the IANA time zone database, such as Europe/Berlin or America/New_York';
@@ -55,6 +61,10 @@ export function valueFaults(
       return hashFaults(parameters, PARAMETERS);
     case 'AccountConfiguration':
       return faultsOfEach(parameters, 'AutoSetupAdminAccounts', hashFaults);
+    case 'RotateFileVaultKey':
+      return certificateFaults(parameters.ReplyEncryptionCertificate);
+    case 'ScheduleOSUpdate':
+      return faultsOfEach(parameters, 'Updates', updateFaults);
     case 'Settings':
       return faultsOfEach(parameters, 'Settings', (setting, pointer) =>
         zoneFaults(setting, { pointer, mayHaveVariables }),
@@ -98,6 +108,27 @@ function returnFaults(dictionary: PlistValue | undefined): ErrorDetail[] {
     detail: `${key} ${fault}`,
     source: { pointer: `${PARAMETERS}/ReturnToService/${key}` },
   }));
+}
+
+function certificateFaults(der: PlistValue | undefined): ErrorDetail[] {
+  if (!Buffer.isBuffer(der) || isCertificate(der)) return [];
+  return [
+    { detail: NO_CERTIFICATE, source: { pointer: `${PARAMETERS}/ReplyEncryptionCertificate` } },
+  ];
+}
+
+function isCertificate(der: Buffer): boolean {
+  try {
+    parseCertificate(der);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function updateFaults({ ProductKey: key, ProductVersion: version }: PlistDict, pointer: string) {
+  const isNamed = key !== undefined || version !== undefined;
+  return isNamed ? [] : [{ detail: NO_UPDATE, source: { pointer } }];
 }
 
 function hashFaults({ passwordHash: hash }: PlistDict, pointer: string): ErrorDetail[] {

@@ -24,7 +24,7 @@ const statusOf = (...OSUpdateStatus: Fields[]) =>
 const schedule = (...UpdateResults: Fields[]) =>
   deliver(app, target, {
     requestType: 'ScheduleOSUpdate',
-    parameters: { Updates: [{ InstallAction: 'InstallASAP' }] },
+    parameters: { Updates: [{ ProductKey: 'a', InstallAction: 'InstallASAP' }] },
     body: { UpdateResults },
   });
 
@@ -133,6 +133,13 @@ describe('ScheduleOSUpdate', () => {
     expect(timeline.body.data.attributes.steps.at(-1).message).toBe(
       'The device acknowledged the command, but refused a (The update is not available.).',
     );
+  });
+
+  it('makes no row of an update without ProductKey, and says that the device refused one', async () => {
+    const uuid = await schedule({ InstallAction: 'Error', Status: 'Idle', ErrorChain: [ERROR] });
+    expect(await updates()).toEqual([]);
+    const { reason } = await app.db.knex('commands').where({ uuid }).first('reason');
+    expect(reason).toBe('the device refused an update without ProductKey');
   });
 
   it('that succeeds later clears the errors, and leaves other updates and the download alone', async () => {

@@ -1,6 +1,7 @@
 import { checkJsonParameters } from '../../src/commands/payload.js';
 import { isValid } from '../../src/commands/value-faults.js';
 import { buildPlist, type PlistDict } from '../../src/protocol/plist/plist.js';
+import { ecIdentity } from '../crypto/identities.js';
 
 const HASH = { entropy: Buffer.alloc(128, 1), iterations: 30_000, salt: Buffer.alloc(32, 2) };
 
@@ -65,6 +66,48 @@ describe('the profile of InstallProfile', () => {
         detail: 'Payload, at /PayloadContent: PayloadContent must be an array of payloads',
         source,
       },
+    ]);
+  });
+});
+
+describe('the certificate to which a Mac encrypts its new recovery key', () => {
+  const pointers = (certificate: Buffer) =>
+    pointersOf('RotateFileVaultKey', {
+      KeyType: 'personal',
+      FileVaultUnlock: { Password: 'p' },
+      ReplyEncryptionCertificate: certificate.toString('base64'),
+    });
+
+  it('is one in DER', async () => {
+    expect(pointers((await ecIdentity('P-256')).certificate.der)).toEqual([]);
+    expect(pointers(Buffer.alloc(3))).toEqual(['/ReplyEncryptionCertificate']);
+    expect(pointers(Buffer.alloc(0))).toEqual(['/ReplyEncryptionCertificate']);
+  });
+});
+
+describe('an update of ScheduleOSUpdate', () => {
+  it('has to be named by its key or its version', () => {
+    const pointers = (...Updates: object[]) => pointersOf('ScheduleOSUpdate', { Updates });
+    const InstallAction = 'Default';
+    const named = { ProductKey: 'iOSUpdate22B91', InstallAction };
+    expect(pointers(named, { InstallAction })).toEqual(['/Updates/1']);
+    expect(pointers(named, { ProductVersion: '18.1.1', InstallAction })).toEqual([]);
+  });
+});
+
+describe('the password of an account of AccountConfiguration', () => {
+  it('is refused for all but the first account, with the reason', () => {
+    const account = {
+      shortName: 'admin',
+      passwordHash: inBase64({ 'SALTED-SHA512-PBKDF2': HASH }),
+    };
+    const AutoSetupAdminAccounts = [account, { ...account, password: 'correct horse' }];
+    expect(checkJsonParameters('AccountConfiguration', { AutoSetupAdminAccounts }).faults).toEqual([
+      expect.objectContaining({
+        detail:
+          'only the password of the first account is taken; name the passwordHash of the others',
+        source: { pointer: '/data/attributes/parameters/AutoSetupAdminAccounts/1/password' },
+      }),
     ]);
   });
 });

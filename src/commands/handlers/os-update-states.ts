@@ -37,11 +37,15 @@ export const scheduleOsUpdate: ReportHandler = {
       const refused = (dictsAt(report.body, 'UpdateResults') ?? []).filter(isRefused);
       refuse(
         report,
-        refused.map((answer) => ({ item: String(answer.ProductKey), answer })),
+        refused.map((answer) => ({ item: nameOf(answer), answer })),
       );
     }
   },
 };
+
+function nameOf({ ProductKey: key }: PlistDict): string {
+  return typeof key === 'string' ? key : 'an update without ProductKey';
+}
 
 /** A report without the list says nothing. */
 function listsOf(reports: readonly Report[], key: string, columns: ColumnMap) {

@@ -131,9 +131,14 @@ function scheduleUpdate(device: SimulatedDevice, item: PlistDict): PlistInput {
   return { ProductKey, InstallAction, Status: progress.scheduled };
 }
 
+function namesUpdate({ ProductKey: key, ProductVersion: version }: PlistDict): boolean {
+  return key !== undefined || version !== undefined;
+}
+
 const scheduleUpdates: CommandHandler = (device, { Updates: updates }) => {
   if (!Array.isArray(updates)) return { status: 'CommandFormatError' };
   const items = updates.filter(isPlistDict);
+  if (!items.every(namesUpdate)) return { status: 'CommandFormatError' };
   return acknowledged({ UpdateResults: items.map((item) => scheduleUpdate(device, item)) });
 };
 

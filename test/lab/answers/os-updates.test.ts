@@ -68,6 +68,12 @@ describe('a simulated iPhone before OS 27', () => {
     });
     expect(statusOf(phone)).toEqual([]);
   });
+
+  it('does not understand a command that names no update', () => {
+    const Updates = [{ InstallAction: 'Default' }];
+    const report = answerOf(newestPhone(), { RequestType: 'ScheduleOSUpdate', Updates });
+    expect([report.Status, report.UpdateResults]).toEqual(['CommandFormatError', undefined]);
+  });
 });
 
 describe('a simulated Mac before OS 27', () => {
