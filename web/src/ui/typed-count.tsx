@@ -8,7 +8,16 @@ interface Props {
 
 /** Where a person types the number of what a change concerns. */
 export function TypedCount({ label, value, onChange }: Props) {
-  return <Field label={label} value={value} onChange={onChange} autoComplete="off" required />;
+  return (
+    <Field
+      label={label}
+      value={value}
+      onChange={onChange}
+      autoComplete="off"
+      autoFocus
+      required
+    />
+  );
 }
 
 /** Whether it is this number, with or without separators. */

@@ -30,6 +30,7 @@ async function fillInRestart(session) {
   const dialog = page.getByRole('dialog', { name: /^Restart (\d+) devices\?$/ });
   await dialog.waitFor();
   const [count] = /\d+/.exec(await dialog.getByRole('heading').textContent());
+  await dialog.locator('input:focus').waitFor();
   await dialog.getByLabel(`Type ${count} to confirm`).fill(count);
   return dialog.getByRole('button', { name: `Restart ${count} devices` });
 }
@@ -100,6 +101,7 @@ export const TASKS = {
     await page.getByRole('button', { name: 'Saved views' }).click();
     await page.getByRole('button', { name: 'Save this view …' }).click();
     const dialog = page.getByRole('dialog', { name: 'Save this view' });
+    await dialog.locator('input:focus').waitFor();
     await dialog.getByLabel('Name').fill('Once');
     const save = dialog.getByRole('button', { name: /^Save/ });
     const views = await writesOf(session, save, () => dialog.waitFor({ state: 'detached' }));

@@ -107,7 +107,14 @@ function SaveView({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title={words.saveViewTitle} isOpen onClose={onClose}>
       <form onSubmit={submit}>
-        <Field label={words.viewName} value={name} onChange={setName} autoComplete="off" required />
+        <Field
+          label={words.viewName}
+          value={name}
+          onChange={setName}
+          autoComplete="off"
+          autoFocus
+          required
+        />
         {save.error !== null && <ActionError error={save.error} />}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
