@@ -9,14 +9,7 @@ interface Props {
 /** Where a person types the number of what a change concerns. */
 export function TypedCount({ label, value, onChange }: Props) {
   return (
-    <Field
-      label={label}
-      value={value}
-      onChange={onChange}
-      autoComplete="off"
-      autoFocus
-      required
-    />
+    <Field label={label} value={value} onChange={onChange} autoComplete="off" autoFocus required />
   );
 }
 

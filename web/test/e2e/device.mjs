@@ -33,6 +33,12 @@ export const TASKS = {
     const submit = dialog.getByRole('button', { name: 'Lock', exact: true });
     assertEqual(await submit.isDisabled(), true, 'the button before the name is typed');
     await page.keyboard.type(mac.device_name);
+    const pin = dialog.getByLabel('PIN');
+    await pin.fill('12');
+    await page.keyboard.press('Enter');
+    await dialog.getByText('Must be six digits').waitFor();
+    assertEqual(await page.getByText(/must be six digits/i).count(), 1, 'texts of the fault');
+    await pin.fill('');
     await page.keyboard.press('Enter');
     await page.getByText('1 command queued.').waitFor();
     const line = page.getByRole('button', { name: /^DeviceLock Acknowledged/ });

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation, useParams, useSearch } from '@tanstack/react-router';
+import { useState } from 'react';
 import { isApiError } from '../../api/errors';
 import { Part } from '../../api/part';
 import { deviceText as words } from '../../text/device';
@@ -8,6 +9,7 @@ import { AsCurl } from '../../ui/as-curl';
 import { Missing } from '../../ui/missing';
 import { Page } from '../../ui/page';
 import { ActionResult } from './actions/action-result';
+import type { Offer } from './actions/actions';
 import { DeviceActions } from './actions/device-actions';
 import { erasureQuery, isErasedSince } from './command-queries';
 import { DeviceState } from './device-state';
@@ -30,6 +32,7 @@ function OneDevice({ id }: { id: number }) {
   const { tab = 'facts' } = useSearch({ from: '/devices/$id' });
   const query = useQuery(deviceQuery(id));
   const sending = useSend(id);
+  const [chosen, setChosen] = useState<Offer>();
   const device = query.data?.device;
   const { data: acknowledged } = useQuery(erasureQuery(id));
   const erasedAt = device && isErasedSince(device, acknowledged) ? acknowledged : undefined;
@@ -39,7 +42,11 @@ function OneDevice({ id }: { id: number }) {
     <Page
       title={device === undefined ? words.page : nameOf(device)}
       back={<BackToDevices />}
-      aside={device !== undefined && <DeviceActions device={device} sending={sending} />}
+      aside={
+        device !== undefined && (
+          <DeviceActions device={device} sending={sending} chosen={chosen} onChoose={setChosen} />
+        )
+      }
       about={device && !erasedAt && <HealthStatus health={device.health} />}
     >
       <Part query={query} lines={16}>
@@ -47,7 +54,7 @@ function OneDevice({ id }: { id: number }) {
           <>
             {erasedAt && <Erased at={erasedAt} />}
             <DeviceState device={data.device} />
-            <ActionResult device={data.device} sending={sending} />
+            <ActionResult device={data.device} sending={sending} isAsked={chosen !== undefined} />
             <Diagnosis device={data.device} isErased={Boolean(erasedAt)} />
             <DeviceTabs {...data} tab={tab} />
           </>

@@ -4,8 +4,15 @@ import { deviceText as words } from '../../../text/device';
 import type { Device, Sending } from '../queries';
 import { Sent } from './sent';
 
+interface Props {
+  device: Device;
+  sending: Sending;
+  /** A dialog is open, which shows what did not work. */
+  isAsked: boolean;
+}
+
 /** What came of the last action, and why there is none for a device that is not enrolled. */
-export function ActionResult({ device, sending }: { device: Device; sending: Sending }) {
+export function ActionResult({ device, sending, isAsked }: Props) {
   const isOperator = useMay()('pushDevice');
   return (
     <>
@@ -15,7 +22,7 @@ export function ActionResult({ device, sending }: { device: Device; sending: Sen
       <p role="status" className={sending.isSuccess ? '' : 'visually-hidden'}>
         {sending.isSuccess && <Sent device={device.id} answer={sending.data} />}
       </p>
-      {sending.error !== null && <ActionError error={sending.error} />}
+      {sending.error !== null && !isAsked && <ActionError error={sending.error} />}
     </>
   );
 }

@@ -1,5 +1,4 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { meQuery } from '../../../api/me';
 import { useMay } from '../../../api/rights';
 import { deviceText } from '../../../text/device';
@@ -15,30 +14,32 @@ const words = deviceText.actions;
 interface Props {
   device: Device;
   sending: Sending;
+  /** What a dialog asks about now. */
+  chosen: Offer | undefined;
+  onChoose: (offer: Offer | undefined) => void;
 }
 
 /** All that can be done with the device, in one place. The page shows what came of it. */
-export function DeviceActions({ device, sending }: Props) {
+export function DeviceActions({ device, sending, chosen, onChoose }: Props) {
   const { id } = device;
   const may = useMay();
   const { data: me } = useQuery(meQuery);
   const types = useQuery(actionTypesQuery(id));
-  const [chosen, setChosen] = useState<Offer>();
   const unlock = useQuery({ ...unlockTokenQuery(id), enabled: may('listSecretsOfDevice') });
   const asker = { role: me?.role, device, hasUnlockToken: unlock.data };
   const offers = offersOf(types.data ?? [], asker);
   const choose = (offer: Offer) => {
     sending.reset();
-    if (offer.hasDialog) setChosen(offer);
+    if (offer.hasDialog) onChoose(offer);
     else sending.mutate(actionRequest(id, offer.name));
   };
   const dialog = {
     device,
     sending,
-    onDone: () => setChosen(undefined),
+    onDone: () => onChoose(undefined),
     onCancel: () => {
       sending.reset();
-      setChosen(undefined);
+      onChoose(undefined);
     },
   };
   const post = (path: string) =>
