@@ -33,7 +33,7 @@ export const TASKS = {
     const submit = dialog.getByRole('button', { name: 'Lock', exact: true });
     assertEqual(await submit.isDisabled(), true, 'the button before the name is typed');
     await page.keyboard.type(mac.device_name);
-    const pin = dialog.getByLabel('PIN');
+    const pin = dialog.getByRole('textbox', { name: 'PIN' });
     await pin.fill('12');
     await page.keyboard.press('Enter');
     await dialog.getByText('Must be six digits').waitFor();
