@@ -2,8 +2,7 @@
 // those that start programs or walk every path; at the end one of them would keep one worker alone.
 const { default: Sequencer } = require('@jest/test-sequencer');
 
-const SLOW =
-  /\.long\.test|\/test\/(e2e\/|conformance|contract\.|assignments\/rollouts|embedded-postgres\/)/;
+const SLOW = /\.long\.test|\/test\/(e2e\/|conformance|assignments\/rollouts|embedded-postgres\/)/;
 
 /** Alone they take as long as a quarter of all. */
 const SLOWEST = /docs[\w-]*\.curl|e2e\/image|\/conformance\.long/;

@@ -92,6 +92,8 @@ async function runFiles(waiting) {
   }
 }
 
+// Each browser and each server listens for signals.
+process.setMaxListeners(50);
 const began = Date.now();
 const files = await readTasks(chosenFiles());
 const sessions = Math.min(SESSIONS, files.length);
