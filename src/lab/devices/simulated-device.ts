@@ -7,12 +7,21 @@ import type { InstalledProfile } from './profiles.js';
 import type { Random } from './random.js';
 import { newRecoveryKey, type RecoveryKey } from './recovery-key.js';
 import { createSimulatedUser, type SimulatedUser } from './simulated-user.js';
-import { createStartupLocks, type StartupLocks } from './startup-locks.js';
 
 export interface DeviceCertificate {
   commonName: string;
   der: Buffer;
   isIdentity: boolean;
+}
+
+/** A Mac with Apple silicon has a recovery lock, one with an Intel processor a firmware password. */
+interface StartupLocks {
+  /** Empty when there is none. */
+  recoveryPassword: string;
+  /** Empty when there is none. */
+  firmwarePassword: string;
+  /** Whether option ROMs may start while there is a firmware password. */
+  allowsOptionRoms: boolean;
 }
 
 /** A device that exists only here: what it is, and what commands change about it. */
@@ -143,7 +152,7 @@ export function createSimulatedDevice(options: SimulatedDeviceOptions): Simulate
     hostName: `${hostNameOf(deviceName)}.local`,
     hasPasscode: random.chance(0.8),
     recoveryKey: { text: newRecoveryKey(random.fork('recovery key')) },
-    startupLocks: createStartupLocks(),
+    startupLocks: { recoveryPassword: '', firmwarePassword: '', allowsOptionRoms: false },
     activationLockBypassCode: newBypassCode(random.fork('bypass code')),
     isLost: false,
     isRemoteDesktopEnabled: false,
