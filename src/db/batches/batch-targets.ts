@@ -98,14 +98,20 @@ export function factSql(needs: FactNeeds): Sql {
 }
 
 const NAMED = `
-select unnest(?::bigint[]) union
-select device_id from device_tags where tag_id = any(?::bigint[]) union
+select unnest(?::bigint[]) union all
+select device_id from device_tags where tag_id = any(?::bigint[]) union all
 select device_id from device_group_devices where device_group_id = any(?::bigint[])`;
 
 function selectionSql({ deviceIds, tagIds, groupIds, nodes }: TargetSelection): Sql {
   const isNamed = deviceIds.length + tagIds.length + groupIds.length > 0;
   const named: Sql[] = isNamed
-    ? [{ text: `t0.id in (${NAMED})`, bindings: [[...deviceIds], [...tagIds], [...groupIds]] }]
+    ? // An array, whose order the index is read in: with `in`, 100,000 devices take twice the time.
+      [
+        {
+          text: `t0.id = any(array(${NAMED}))`,
+          bindings: [[...deviceIds], [...tagIds], [...groupIds]],
+        },
+      ]
     : [];
   return allOf([...named, ...nodes.map((node) => filterSql(node))]);
 }
