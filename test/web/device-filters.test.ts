@@ -1,12 +1,8 @@
 import { FINDING_CODES } from '../../src/diagnosis/finding-texts.js';
 import { devices } from '../../src/resources/devices/devices.js';
+import { FRACTIONS } from '../../web/src/api/fact-values.js';
 import { FACTS } from '../../web/src/api/facts.js';
-import {
-  FILTERS,
-  FRACTIONS,
-  kindOf,
-  MEMBERSHIPS,
-} from '../../web/src/features/devices/attributes.js';
+import { FILTERS, kindOf, MEMBERSHIPS } from '../../web/src/features/devices/attributes.js';
 import { apiRules, chipOf, hasValue, operatorsOf } from '../../web/src/features/devices/search.js';
 import { FACT_LABELS, labelOfFilter } from '../../web/src/text/device-facts.js';
 import { findingName } from '../../web/src/text/findings.js';

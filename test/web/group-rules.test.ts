@@ -1,7 +1,12 @@
 import { ruleAttributes } from '../../src/groups/rule-fields.js';
 import { devices } from '../../src/resources/devices/devices.js';
 import { FACTS, type FactKind } from '../../web/src/api/facts.js';
-import { hasDetail, hasValue, operatorsOf } from '../../web/src/features/groups/rules/operators.js';
+import {
+  faultOf,
+  hasDetail,
+  hasValue,
+  operatorsOf,
+} from '../../web/src/features/groups/rules/operators.js';
 import {
   type Block,
   newBlock,
@@ -109,6 +114,24 @@ describe('a rule', () => {
     expect(writeRule(newBlock('all', []))).toBeUndefined();
     expect(writeRule(newBlock('all', [newCondition('os_version')]))).toBeUndefined();
     expect(writeRule(newBlock('all', [newBlock('any', [])]))).toBeUndefined();
+  });
+
+  it('is not written while a value is one that the server refuses', () => {
+    const faultAndRule = (fact: string, op: string, value: string) => {
+      const condition = { ...newCondition(fact), op, value };
+      return [faultOf(condition), writeRule(newBlock('all', [condition]))];
+    };
+    const days = 'Type a whole number of days from 1 to 3,660.';
+    for (const value of ['0', '-3', '1.5', '3661', 'x']) {
+      expect(faultAndRule('last_seen', 'older', value)).toEqual([days, undefined]);
+    }
+    expect(faultAndRule('dep_profile', 'eq', '1.5')).toEqual(['Type a whole number.', undefined]);
+    expect(faultAndRule('cell', 'eq', 'x')).toEqual(['Type a whole number.', undefined]);
+    expect(faultAndRule('device_capacity', 'gt', '63.5')).toEqual([
+      undefined,
+      [{ name: 'device_capacity', op: 'gt', val: 63.5 }],
+    ]);
+    expect(faultAndRule('last_seen', 'unknown', '0')[0]).toBeUndefined();
   });
 
   it('is shown as JSON when the form cannot show all of it', () => {

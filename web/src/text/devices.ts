@@ -24,11 +24,6 @@ export const devicesText = {
   columnsDone: 'Show these columns',
   resize: (column: string) => `Width of ${column}`,
   csv: 'CSV',
-  faults: {
-    days: (most: number) => `Type a whole number of days from 1 to ${most.toLocaleString('en')}.`,
-    number: 'Type a number.',
-    integer: 'Type a whole number.',
-  },
   applicationHint: 'Its name or its bundle identifier, as the device reports it.',
   noValues: { tags: 'There are no tags.', device_groups: 'There are no groups.' } as Record<
     string,

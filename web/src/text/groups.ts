@@ -138,7 +138,7 @@ export const groupsText = {
   },
   preview: {
     title: 'Live count',
-    incomplete: 'Fill in every comparison to see which devices match.',
+    incomplete: 'Fill in every comparison, with values that are valid, to see which devices match.',
     counting: 'Counting …',
     match: (count: number) => `${devices(count)} ${count === 1 ? 'matches' : 'match'}`,
     unknown: (count: number) =>

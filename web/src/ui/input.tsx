@@ -1,4 +1,5 @@
-import type { HTMLInputTypeAttribute } from 'react';
+import { type HTMLInputTypeAttribute, useId } from 'react';
+import { About } from './labelled';
 import './select.css';
 
 interface Props {
@@ -8,18 +9,25 @@ interface Props {
   type?: HTMLInputTypeAttribute;
   placeholder?: string;
   min?: number;
+  error?: string | undefined;
 }
 
-/** A text within a line: its label is for screen readers alone. */
-export function Input({ label, onChange, type = 'text', ...rest }: Props) {
+/** A text within a line: its label is for screen readers alone. Below it an error. */
+export function Input({ label, onChange, type = 'text', error, ...rest }: Props) {
+  const id = useId();
   return (
-    <input
-      {...rest}
-      className="input"
-      type={type}
-      aria-label={label}
-      spellCheck={false}
-      onChange={(event) => onChange(event.target.value)}
-    />
+    <div className="input-cell">
+      <input
+        {...rest}
+        className="input"
+        type={type}
+        aria-label={label}
+        aria-invalid={error === undefined ? undefined : true}
+        aria-describedby={error === undefined ? undefined : id}
+        spellCheck={false}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <About id={id} hint={undefined} error={error} />
+    </div>
   );
 }

@@ -85,6 +85,22 @@ export const TASKS = {
     await page.getByRole('heading', { level: 1, name: 'Devices' }).waitFor();
   },
 
+  'a value that the server would refuse is said at its field': async (session) => {
+    const { page } = session;
+    await open(session, '/groups/new');
+    await page.getByLabel('Name', { exact: true }).fill('Silent');
+    const comparison = page.getByRole('group', { name: 'Comparison 1' });
+    await comparison.getByLabel('Fact').selectOption({ label: 'Last contact' });
+    await comparison.getByLabel('Days').fill('0');
+    await comparison.getByText('Type a whole number of days from 1 to 3,660.').waitFor();
+    const save = page.getByRole('button', { name: 'Create group' });
+    assertEqual(await save.isDisabled(), true, 'the button is disabled with 0 days');
+    await session.assertAccessible();
+    await comparison.getByLabel('Days').fill('30');
+    await page.getByText(/^\d+ devices? match/).waitFor();
+    assertEqual(await save.isDisabled(), false, 'the button is disabled with 30 days');
+  },
+
   'a rule that the server refuses has its faults named': async (session) => {
     const { page } = session;
     await open(session, '/groups/new');

@@ -77,9 +77,6 @@ export const MEMBERSHIPS = ['tags', 'device_groups', 'installed_applications', '
 
 export type Filter = Pick<Attribute, 'kind' | 'values'>;
 
-/** The numbers that need not be whole. A test compares them with the server's. */
-export const FRACTIONS = ['device_capacity', 'available_device_capacity', 'battery_level'];
-
 /** Facts that change too often for rules of groups. */
 const VOLATILE: Record<string, Filter> = {
   last_apns_id: { kind: 'text' },

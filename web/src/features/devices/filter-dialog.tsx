@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
+import { faultOfValue } from '../../api/fact-values';
 import { labelOfFilter } from '../../text/device-facts';
 import { devicesText as words } from '../../text/devices';
 import { Button } from '../../ui/button';
@@ -8,7 +9,6 @@ import { Dialog } from '../../ui/dialog';
 import { Choice, Field } from '../../ui/field';
 import { FILTERS, kindOf } from './attributes';
 import { labelOfValue } from './filter-sentence';
-import { faultOfValue } from './filter-values';
 import { membershipValuesQuery, type Value } from './membership-values';
 import { chipOf, hasValue, operatorsOf } from './search';
 
@@ -36,7 +36,7 @@ export function FilterDialog({ isOpen, onClose, onAdd }: Props) {
   const isTyped = hasValue(op) && options.length === 0 && !isListed;
   const value = !hasValue(op) ? '' : isTyped ? typed : pick(typed, options);
   const isUnfinished = hasValue(op) && value === '';
-  const fault = isTyped && !isUnfinished ? faultOfValue(name, value) : undefined;
+  const fault = isTyped && !isUnfinished ? faultOfValue(kindOf(name), name, value) : undefined;
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (isUnfinished || fault !== undefined) return;

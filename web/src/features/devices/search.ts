@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
+import { faultOfValue } from '../../api/fact-values.js';
 import { LEAST_WIDTH, MAX_WIDTH } from '../../ui/widths.js';
 import { FILTERS, type Kind, kindOf } from './attributes.js';
-import { faultOfValue } from './filter-values.js';
 import { membershipRule } from './membership.js';
 
 const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MAX_WIDTH));
@@ -28,7 +28,7 @@ export function parseRule(chip: string): FilterRule | undefined {
   const [name = '', op = '', ...rest] = chip.split('~');
   const value = rest.join('~');
   if (!Object.hasOwn(FILTERS, name) || !operatorsOf(name).includes(op)) return undefined;
-  const fault = hasValue(op) ? faultOfValue(name, value) : undefined;
+  const fault = hasValue(op) ? faultOfValue(kindOf(name), name, value) : undefined;
   return fault === undefined ? { name, op, value } : undefined;
 }
 

@@ -3,7 +3,7 @@ import { Button } from '../../../ui/button';
 import { Input } from '../../../ui/input';
 import { Select } from '../../../ui/select';
 import { FACT_CHOICES, operatorChoices, useValueChoices } from './choices';
-import { hasDetail, hasValue, kindOfFact } from './operators';
+import { faultOf, hasDetail, hasValue, kindOfFact } from './operators';
 import { type Condition, newCondition } from './rule';
 
 interface Props {
@@ -41,6 +41,7 @@ export function ConditionRow({ condition, number, onChange, onRemove }: Props) {
         <Value
           fact={fact}
           value={value}
+          error={faultOf(condition)}
           onChange={(typed) => onChange({ ...condition, value: typed })}
         />
       )}
@@ -54,10 +55,11 @@ export function ConditionRow({ condition, number, onChange, onRemove }: Props) {
 interface ValueProps {
   fact: string;
   value: string;
+  error: string | undefined;
   onChange: (value: string) => void;
 }
 
-function Value({ fact, value, onChange }: ValueProps) {
+function Value({ fact, value, error, onChange }: ValueProps) {
   const kind = kindOfFact(fact);
   const choices = useValueChoices(fact, value);
   if (choices.length > 0) {
@@ -71,6 +73,7 @@ function Value({ fact, value, onChange }: ValueProps) {
       placeholder={label}
       type={isNumber ? 'number' : 'text'}
       value={value}
+      error={error}
       onChange={onChange}
     />
   );

@@ -1,4 +1,5 @@
 // Imports with extensions: tests that run in Node read this file, too.
+import { faultOfValue } from '../../../api/fact-values.js';
 import { FACTS, type FactKind } from '../../../api/facts.js';
 
 export interface Comparison {
@@ -45,9 +46,17 @@ export function hasValue({ fact, op }: Pick<Comparison, 'fact' | 'op'>): boolean
   return !(WITHOUT_VALUE.has(op) || (hasDetail(fact) && BY_DETAIL_ALONE.has(op)));
 }
 
-/** Whether nothing is left to fill in. */
+/** What is wrong with the value that was typed; undefined while there is none. */
+export function faultOf(comparison: Comparison): string | undefined {
+  const { fact, value } = comparison;
+  if (!hasValue(comparison) || value.trim() === '') return undefined;
+  return faultOfValue(kindOfFact(fact), fact, value);
+}
+
+/** Whether nothing is left to fill in or to correct. */
 export function isComplete(comparison: Comparison): boolean {
   const { fact, value, detail } = comparison;
   if (hasDetail(fact) && detail.trim() === '') return false;
-  return !hasValue(comparison) || value.trim() !== '';
+  if (!hasValue(comparison)) return true;
+  return value.trim() !== '' && faultOf(comparison) === undefined;
 }

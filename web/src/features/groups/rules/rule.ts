@@ -34,7 +34,7 @@ export function newBlock(match: Match, parts: Part[]): Block {
   return { kind: 'block', key: lastKey, match, parts };
 }
 
-/** Undefined while something is to be filled in. */
+/** Undefined while something is to be filled in or corrected. */
 export function writeRule({ match, parts }: Block): ApiRule[] | undefined {
   if (parts.length === 0 || !parts.every(isWhole)) return undefined;
   const rules = parts.map(writePart);
@@ -69,9 +69,9 @@ export function writeComparison({ fact: name, op, value, detail }: Comparison): 
     case 'false':
       return eq(name, op === 'true');
     case 'older':
-      return { name, op: 'lt', val: `P${days(value)}D` };
+      return { name, op: 'lt', val: `P${Number(value)}D` };
     case 'newer':
-      return { name, op: 'gt', val: `P${days(value)}D` };
+      return { name, op: 'gt', val: `P${Number(value)}D` };
     case 'has':
       return any(eq('id', Number(value)));
     case 'lacks':
@@ -101,10 +101,6 @@ export function writeComparison({ fact: name, op, value, detail }: Comparison): 
 function isNumeric(fact: string): boolean {
   const kind = kindOfFact(fact);
   return kind === 'number' || kind === 'reference';
-}
-
-function days(value: string): number {
-  return Math.max(1, Math.round(Number(value)) || 1);
 }
 
 /** The blocks of a rule; undefined where it has what they cannot show. */

@@ -1,16 +1,15 @@
 // Imports with extensions: tests that run in Node read this file, too.
-import { devicesText } from '../../text/devices.js';
-import { FRACTIONS, kindOf } from './attributes.js';
+import { valueFaults as words } from '../text/value-faults.js';
 
 /** As far back as the API compares times. */
 const MAX_DAYS = 3_660;
 
-const words = devicesText.faults;
+/** The numbers that need not be whole. A test compares them with the server's. */
+export const FRACTIONS = ['device_capacity', 'available_device_capacity', 'battery_level'];
 
-/** What is wrong with a value that is compared with an attribute; undefined for one that the API takes. */
-export function faultOfValue(name: string, value: string): string | undefined {
-  const kind = kindOf(name);
-  if (kind !== 'time' && kind !== 'number') return undefined;
+/** What is wrong with a value that is compared with a fact; undefined for one that the API takes. */
+export function faultOfValue(kind: string, name: string, value: string): string | undefined {
+  if (!['time', 'number', 'reference'].includes(kind)) return undefined;
   const number = value.trim() === '' ? Number.NaN : Number(value);
   if (kind === 'time') {
     const isValid = Number.isInteger(number) && number >= 1 && number <= MAX_DAYS;
