@@ -1,5 +1,4 @@
 import {
-  hashKey,
   type MutateOptions,
   type UseMutationOptions,
   type UseMutationResult,
@@ -31,7 +30,7 @@ export function useMutation<T = unknown, V = void>(
     ...options,
     mutationKey: [id],
     mutationFn: async (variables) => {
-      const intent = hashKey([variables]);
+      const intent = intentOf(variables);
       const key = keys.current.get(intent) ?? newKey();
       keys.current.set(intent, key);
       const data = await options.mutationFn(variables, key);
@@ -42,11 +41,11 @@ export function useMutation<T = unknown, V = void>(
   const { mutate: start, reset: forget } = mutation;
   const mutate = useCallback(
     (variables: V, callbacks?: MutateOptions<T, Error, V>) => {
-      const intent = hashKey([variables]);
+      const intent = intentOf(variables);
       const isRepeated = queries
         .getMutationCache()
         .findAll({ mutationKey: [id] })
-        .some(({ state }) => hashKey([state.variables]) === intent && isRecent(state));
+        .some(({ state }) => intentOf(state.variables) === intent && isRecent(state));
       if (!isRepeated) start(variables, callbacks);
     },
     [queries, id, start],
@@ -56,6 +55,14 @@ export function useMutation<T = unknown, V = void>(
     forget();
   }, [forget]);
   return { ...mutation, mutate, reset } as UseMutationResult<T, Error, V>;
+}
+
+/** The same for the same variables; of a file, JSON would show nothing. */
+function intentOf(variables: unknown): string {
+  return JSON.stringify([variables], (_name, value: unknown) => {
+    if (!(value instanceof File)) return value;
+    return [value.name, value.size, value.lastModified];
+  });
 }
 
 function isRecent({ status, submittedAt }: { status: string; submittedAt: number }): boolean {

@@ -20,6 +20,32 @@ async function writesOf({ page }, button, done) {
   return sent;
 }
 
+/** Runs the work while the first answer from this address is lost: the server has done what was asked. */
+async function withLostAnswer(session, address, work) {
+  const { page } = session;
+  let lost = 0;
+  await page.route(address, async (route) => {
+    if (lost > 0) return route.continue();
+    lost += 1;
+    await route.fetch();
+    await route.abort();
+  });
+  try {
+    await work();
+  } finally {
+    await page.unrouteAll();
+  }
+  const faults = session.takeFaults().filter((fault) => !/ERR_FAILED/.test(fault));
+  assertEqual(faults.length, 0, `other refusals (${faults})`);
+}
+
+async function lengthOf(list, length) {
+  for (let tenth = 0; tenth < 50 && list.length < length; tenth += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assertEqual(list.length, length, 'requests');
+}
+
 const heading = (page, name) => page.getByRole('heading', { level: 1, name }).waitFor();
 
 /** Opens the last question before several devices are restarted, with their number typed. */
@@ -51,25 +77,14 @@ export const TASKS = {
     const path = '/command_batches?filter[request_type]=RestartDevice';
     const before = (await lab.api('GET', path)).meta.total;
     const submit = await fillInRestart(session);
-    let lost = 0;
-    await page.route(/command_batches\?confirm=/, async (route) => {
-      if (lost > 0) return route.continue();
-      lost += 1;
-      await route.fetch();
-      await route.abort();
-    });
-    try {
+    await withLostAnswer(session, /command_batches\?confirm=/, async () => {
       await submit.click();
       await page.getByRole('dialog').getByText('That did not work').waitFor();
       assertEqual((await lab.api('GET', path)).meta.total - before, 1, 'batches before');
       await submit.click();
       await heading(page, 'RestartDevice');
-    } finally {
-      await page.unrouteAll();
-    }
+    });
     assertEqual((await lab.api('GET', path)).meta.total - before, 1, 'batches after');
-    const faults = session.takeFaults().filter((fault) => !/ERR_FAILED/.test(fault));
-    assertEqual(faults.length, 0, `other refusals (${faults})`);
   },
 
   'a double click locks a device once': async (session) => {
@@ -107,5 +122,51 @@ export const TASKS = {
     const views = await writesOf(session, save, () => dialog.waitFor({ state: 'detached' }));
     assertEqual(views.length, 1, 'requests for the view');
     assertEqual((await lab.api('GET', '/saved_views?filter[name]=Once')).meta.total, 1, 'views');
+  },
+
+  'a download whose answer was lost makes one key': async (session) => {
+    const { page, lab } = session;
+    const keys = async () => (await lab.api('GET', '/rsa_private_keys?page[size]=1')).meta.total;
+    const before = await keys();
+    await open(session, '/set-up');
+    const step = page.getByRole('region', { name: /^5\. Apple Business Manager/ });
+    const download = step.getByRole('button', { name: 'Download certificate' });
+    await withLostAnswer(session, /dep\/certificate\/download/, async () => {
+      await download.click();
+      await step.getByText('That did not work').waitFor();
+      const [file] = await Promise.all([page.waitForEvent('download'), download.click()]);
+      assertEqual(file.suggestedFilename(), 'muster-dep.pem', 'file');
+    });
+    assertEqual((await keys()) - before, 1, 'keys');
+  },
+
+  'an upload is repeated with its Idempotency-Key, and another file has another': async (
+    session,
+  ) => {
+    const { page } = session;
+    const sent = [];
+    page.on('request', (request) => {
+      if (/stoken\/upload/.test(request.url())) sent.push(request.headers()['idempotency-key']);
+    });
+    await open(session, '/set-up');
+    const step = page.getByRole('region', { name: /^5\. Apple Business Manager/ });
+    const upload = step.getByRole('button', { name: 'Upload token' });
+    const field = step.getByLabel('Server token (.p7m)');
+    const file = { name: 'token.p7m', mimeType: 'application/pkcs7-mime' };
+    await field.setInputFiles({ ...file, buffer: Buffer.from('no token') });
+    const refusal = step.getByText('That did not work');
+    for (const count of [1, 2]) {
+      await upload.click();
+      await lengthOf(sent, count);
+      await refusal.waitFor();
+    }
+    await field.setInputFiles({ ...file, buffer: Buffer.from('no token either') });
+    await upload.click();
+    await lengthOf(sent, 3);
+    assertEqual(sent[0]?.length, 32, 'length of the key');
+    assertEqual(sent[1] === sent[0], true, 'the same file has the same key');
+    assertEqual(sent[2] === sent[0], false, 'another file has the same key');
+    await refusal.waitFor();
+    session.takeFaults();
   },
 };

@@ -45,7 +45,7 @@ export function listPath(shape: ListShape): string {
 /** All devices that match, with the columns of the list, as a file. */
 export function saveCsv(shape: ListShape): Promise<void> {
   const day = new Date().toISOString().slice(0, 10);
-  return saveFile(listPath(shape), 'GET', `devices-${day}.csv`, 'text/csv');
+  return saveFile(listPath(shape), `devices-${day}.csv`, 'text/csv');
 }
 
 function devicesQuery(shape: ListShape) {

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
-import { saveFile } from '../../api/files';
+import { saveNewFile } from '../../api/files';
 import { useMutation } from '../../api/mutation';
 import { useMay } from '../../api/rights';
 import { setUpText } from '../../text/set-up';
@@ -36,13 +36,14 @@ export function DepStep() {
 
 function CertificateDownload() {
   const download = useMutation({
-    mutationFn: () => saveFile('/dep/certificate/download', 'POST', 'muster-dep.pem'),
+    mutationFn: (_: undefined, key) =>
+      saveNewFile('/dep/certificate/download', 'muster-dep.pem', key),
   });
   return (
     <div className="set-up-part">
       <h3>{words.first}</h3>
       <div>
-        <Button isPending={download.isPending} onPress={() => download.mutate()}>
+        <Button isPending={download.isPending} onPress={() => download.mutate(undefined)}>
           {words.certificate}
         </Button>
       </div>

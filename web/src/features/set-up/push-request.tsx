@@ -76,7 +76,7 @@ interface DownloadProps {
 function Download({ request, onAnother }: DownloadProps) {
   const { id, subject = '', apple_account: account, pem_request: pem } = request;
   const download = useMutation({
-    mutationFn: () => saveFile(pushRequestPath(id), 'GET', 'push-request.plist'),
+    mutationFn: () => saveFile(pushRequestPath(id), 'push-request.plist'),
   });
   const [isStored, setStored] = useState(false);
   const store = () => {

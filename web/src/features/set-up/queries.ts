@@ -53,11 +53,11 @@ export function pushRequestPath(id: number): string {
 export function useUploadPushCertificate() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (file: File) => {
+    mutationFn: async (file: File, key) => {
       const attributes = { pem_certificate: await file.text() };
       const type = 'certificates' as const;
       return call(() =>
-        client.POST('/push_certificates', { body: { data: { type, attributes } } }),
+        client.POST('/push_certificates', { body: { data: { type, attributes } }, ...once(key) }),
       );
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: ['credentials'] }),
@@ -66,19 +66,20 @@ export function useUploadPushCertificate() {
 
 interface Vendor {
   certificate: File;
-  key: File;
+  privateKey: File;
 }
 
 export function useStoreVendor() {
   return useMutation({
-    mutationFn: async ({ certificate, key }: Vendor) => {
+    mutationFn: async ({ certificate, privateKey }: Vendor, key) => {
       const attributes = asNew({
         purpose: 'mdm.vendor' as const,
         pem_certificate: await certificate.text(),
-        pem_private_key: await key.text(),
+        pem_private_key: await privateKey.text(),
       });
       const type = 'certificates' as const;
-      return call(() => client.POST('/certificates', { body: { data: { type, attributes } } }));
+      const body = { data: { type, attributes } };
+      return call(() => client.POST('/certificates', { body, ...once(key) }));
     },
   });
 }
@@ -126,7 +127,7 @@ export const depAccountsQuery = queryOptions({
 export function useUploadToken() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (file: File) => uploadFile<unknown>('/dep/stoken/upload', file),
+    mutationFn: (file: File, key) => uploadFile<unknown>('/dep/stoken/upload', file, key),
     onSuccess: () =>
       Promise.all(
         ['dep_accounts', 'credentials'].map((name) =>

@@ -38,7 +38,7 @@ function VendorForm({ onStored }: { onStored: () => void }) {
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (certificate === undefined || key === undefined) return;
-    store.mutate({ certificate, key }, { onSuccess: onStored });
+    store.mutate({ certificate, privateKey: key }, { onSuccess: onStored });
   };
   return (
     <form className="set-up-part set-up-vendor" onSubmit={submit}>

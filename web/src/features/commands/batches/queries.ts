@@ -161,7 +161,9 @@ export function useBatchAction(id: string) {
       const path = { id: Number(id) };
       const { data } =
         name === 'cancel'
-          ? await call(() => client.POST('/command_batches/{id}/cancel', { params: { path } }))
+          ? await call(() =>
+              client.POST('/command_batches/{id}/cancel', { params: { path }, ...once(key) }),
+            )
           : await call(() =>
               client.POST('/command_batches/{id}/retry_failed', {
                 params: { path, query: { confirm } },

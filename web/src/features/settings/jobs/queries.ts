@@ -1,7 +1,7 @@
 import { queryOptions, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../../../api/client';
 import { call, client } from '../../../api/client';
-import { useMutation } from '../../../api/mutation';
+import { once, useMutation } from '../../../api/mutation';
 import { pathOf } from '../../../api/path-of';
 import { LIVE } from '../../../api/query-client';
 import { type RowOf, rowsOf } from '../../../api/rows';
@@ -39,9 +39,10 @@ export function jobsQuery(status: string | undefined) {
 export function useRetry() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (jobs: readonly Job[]) => {
+    mutationFn: async (jobs: readonly Job[], key) => {
       for (const { id } of jobs) {
-        await call(() => client.POST('/jobs/{id}/retry', { params: { path: { id } } }));
+        const params = { path: { id } };
+        await call(() => client.POST('/jobs/{id}/retry', { params, ...once(`${key}-${id}`) }));
       }
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ['jobs'] }),
