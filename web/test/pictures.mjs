@@ -119,7 +119,7 @@ async function selectTwo(page) {
 
 async function lock(page) {
   await page.getByRole('button', { name: 'Actions' }).click();
-  await page.getByRole('button', { name: 'Lock …' }).click();
+  await page.getByRole('menuitem', { name: 'Lock …' }).click();
 }
 
 /** In the browser. */

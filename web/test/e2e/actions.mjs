@@ -1,5 +1,5 @@
 // What is done to one device: erase it, find it again, clear its passcode.
-import { assertEqual, open, tabTo } from '../support/steps.mjs';
+import { assertEqual, choose, open } from '../support/steps.mjs';
 
 /** The same seed makes the same devices: two supervised iPhones with a passcode, and an iPad. */
 const FLEET = ['--devices', '3', '--platform', 'iOS', '--seed', 'phones'];
@@ -26,7 +26,7 @@ async function openDevice(session, wanted) {
 /** The actions are offered once the server has said which the device can take. */
 async function openAction({ page }, name) {
   await page.getByRole('button', { name: 'Actions' }).click();
-  await page.getByRole('button', { name, exact: true }).click();
+  await page.getByRole('menuitem', { name, exact: true }).click();
   return page.getByRole('dialog');
 }
 
@@ -92,9 +92,7 @@ export const TASKS = {
   'a device is erased by keyboard alone, by its serial number': async (session) => {
     const { page } = session;
     const device = await openDevice(session, TABLET);
-    await tabTo(page, page.getByRole('button', { name: 'Actions' }));
-    await page.keyboard.press('Enter');
-    await tabTo(page, page.getByRole('button', { name: 'Erase …' }));
+    await choose(page, page.getByRole('button', { name: 'Actions' }), 'Erase …');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     const submit = dialog.getByRole('button', { name: 'Erase', exact: true });
@@ -128,11 +126,8 @@ export const TASKS = {
     await refreshInventory(session);
     await waitForDevice(session, device, 'is_mdm_lost_mode_enabled', true);
     const actions = page.getByRole('button', { name: 'Actions' });
-    const off = page.getByRole('button', { name: /^Turn Lost Mode off/ });
     await page.getByRole('heading', { level: 1 }).focus();
-    await tabTo(page, actions);
-    await page.keyboard.press('Enter');
-    await tabTo(page, off);
+    await choose(page, actions, /^Turn Lost Mode off/);
     await page.keyboard.press('Enter');
     await page.getByText('1 command queued.').waitFor();
     await waitForAcknowledged(session, device, 'DisableLostMode');
@@ -143,10 +138,11 @@ export const TASKS = {
   'a passcode is cleared by keyboard, and not without an unlock token': async (session) => {
     const { page, lab } = session;
     const device = await openDevice(session, LOST);
-    await tabTo(page, page.getByRole('button', { name: 'Actions' }));
-    await page.keyboard.press('Enter');
-    const clear = page.getByRole('button', { name: 'Clear passcode …' });
-    await tabTo(page, clear);
+    const clear = await choose(
+      page,
+      page.getByRole('button', { name: 'Actions' }),
+      'Clear passcode …',
+    );
     assertEqual(await clear.getAttribute('aria-disabled'), 'false', 'Clear passcode with a token');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');

@@ -1,5 +1,5 @@
 // One device: what is wrong, what is known, what can be done.
-import { assertEqual, open, tabTo } from '../support/steps.mjs';
+import { assertEqual, choose, open, tabTo } from '../support/steps.mjs';
 
 const TABS = [
   ...['Commands', 'Assigned', 'Applications', 'Profiles', 'Certificates', 'Users'],
@@ -24,9 +24,7 @@ export const TASKS = {
     const { page } = session;
     const mac = await aMac(session);
     await openDevice(session, mac, '?tab=commands');
-    await tabTo(page, page.getByRole('button', { name: 'Actions' }));
-    await page.keyboard.press('Enter');
-    await tabTo(page, page.getByRole('button', { name: 'Lock …' }));
+    await choose(page, page.getByRole('button', { name: 'Actions' }), 'Lock …');
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog');
     await dialog.getByText('asks for a PIN of six digits').waitFor();
@@ -70,13 +68,55 @@ export const TASKS = {
     const { page } = session;
     await openDevice(session, await aMac(session));
     await page.getByRole('button', { name: 'Actions' }).click();
-    const button = page.getByRole('button', { name: 'Clear passcode …' });
+    const button = page.getByRole('menuitem', { name: 'Clear passcode …' });
     assertEqual(await button.getAttribute('aria-disabled'), 'true', 'Clear passcode');
     await page.getByText('Not available on macOS.').first().waitFor();
     await session.assertAccessible();
     await button.click({ force: true });
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
+  },
+
+  'the actions are a menu: one stop for Tab, arrows and letters within': async (session) => {
+    const { page } = session;
+    await openDevice(session, await aMac(session));
+    const actions = page.getByRole('button', { name: 'Actions' });
+    const items = page.getByRole('menuitem');
+    const current = () => page.evaluate(() => document.activeElement.textContent);
+    await tabTo(page, actions);
+    await page.keyboard.press('ArrowDown');
+    await items.first().and(page.locator(':focus')).waitFor();
+    const names = await items.evaluateAll((all) => all.map((one) => one.textContent));
+    for (const [key, name] of [
+      ['Tab', names[0]],
+      ['ArrowUp', names.at(-1)],
+      ['ArrowDown', names[0]],
+      ['End', names.at(-1)],
+      ['Home', names[0]],
+      ['r', 'Restart …'],
+      ['r', 'Rename …'],
+    ]) {
+      await page.keyboard.press(key);
+      assertEqual(await current(), name, key);
+    }
+    await page.keyboard.press('Home');
+    await page.waitForTimeout(800);
+    await page.keyboard.type('ren');
+    assertEqual(await current(), 'Rename …', 'ren');
+    await page.keyboard.press('Home');
+    await page.waitForTimeout(800);
+    await page.keyboard.press('c');
+    const refused = items.and(page.locator(':focus'));
+    assertEqual(await refused.getAttribute('aria-disabled'), 'true', 'Clear passcode');
+    const about = await refused.evaluate(
+      (item) => document.getElementById(item.getAttribute('aria-describedby')).textContent,
+    );
+    assertEqual(about, 'Not available on macOS.', 'the reason');
+    await page.keyboard.press('Enter');
+    assertEqual(await current(), 'Clear passcode …', 'after Enter');
+    await page.keyboard.press('Escape');
+    await actions.and(page.locator(':focus')).waitFor();
+    assertEqual(await items.count(), 0, 'items after Escape');
   },
 
   'a device that never enrolled is offered nothing, and not called healthy': async (session) => {
@@ -88,10 +128,10 @@ export const TASKS = {
     assertEqual(await page.getByText('Nothing is wrong').count(), 0, 'claims of health');
     await page.getByRole('button', { name: 'Actions' }).click();
     for (const name of ['Lock …', 'Restart …', 'Shut down …', 'Rename …', 'Erase …']) {
-      const button = page.getByRole('button', { name, exact: true });
+      const button = page.getByRole('menuitem', { name, exact: true });
       assertEqual(await button.getAttribute('aria-disabled'), 'true', name);
       assertEqual(
-        await button.locator('xpath=following-sibling::p').textContent(),
+        await button.locator('xpath=following-sibling::span').textContent(),
         'Not enrolled.',
         name,
       );

@@ -1,5 +1,5 @@
 // A device gets another name.
-import { assertEqual, open, tabTo } from '../support/steps.mjs';
+import { assertEqual, choose, open, tabTo } from '../support/steps.mjs';
 
 /** The same seed makes the same devices: two iPads, of which one is not supervised, and two iPhones. */
 const FLEET = ['--devices', '4', '--platform', 'iOS', '--seed', 'names'];
@@ -23,7 +23,7 @@ export const TASKS = {
     lab.enroll(...FLEET);
     const { id, name } = await openDevice(session, `filter[serial_number]=${SUPERVISED}`);
     await page.getByRole('button', { name: 'Actions' }).click();
-    await page.getByRole('button', { name: 'Rename …' }).click();
+    await page.getByRole('menuitem', { name: 'Rename …' }).click();
     const dialog = page.getByRole('dialog', { name: `Rename ${name}` });
     const field = dialog.getByLabel('New name');
     const submit = dialog.getByRole('button', { name: 'Rename', exact: true });
@@ -49,7 +49,7 @@ export const TASKS = {
     const { page } = session;
     await openDevice(session, `filter[serial_number]=${UNSUPERVISED}`);
     await page.getByRole('button', { name: 'Actions' }).click();
-    const rename = page.getByRole('button', { name: 'Rename …' });
+    const rename = page.getByRole('menuitem', { name: 'Rename …' });
     await rename.waitFor();
     assertEqual(await rename.getAttribute('aria-disabled'), 'true', 'Rename');
     await page.getByText('Only for supervised devices.').first().waitFor();
@@ -59,9 +59,7 @@ export const TASKS = {
   'a Mac is renamed by keyboard alone': async (session) => {
     const { page } = session;
     const { name } = await openDevice(session, 'filter[platform]=macOS');
-    await tabTo(page, page.getByRole('button', { name: 'Actions' }));
-    await page.keyboard.press('Enter');
-    await tabTo(page, page.getByRole('button', { name: 'Rename …' }));
+    await choose(page, page.getByRole('button', { name: 'Actions' }), 'Rename …');
     await page.keyboard.press('Enter');
     await page.getByRole('dialog', { name: `Rename ${name}` }).waitFor();
     await page.keyboard.press('Control+A');

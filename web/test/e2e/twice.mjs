@@ -93,7 +93,7 @@ export const TASKS = {
     const [{ id, attributes }] = data;
     await open(session, `/devices/${id}`);
     await page.getByRole('button', { name: 'Actions' }).click();
-    await page.getByRole('button', { name: 'Lock …' }).click();
+    await page.getByRole('menuitem', { name: 'Lock …' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel(/to confirm$/).fill(attributes.serial_number);
     const submit = dialog.getByRole('button', { name: 'Lock', exact: true });

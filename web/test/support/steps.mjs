@@ -23,6 +23,19 @@ export async function tabTo(page, target) {
   throw new Error('the element cannot be reached by Tab');
 }
 
+/** Opens the menu of the button by keyboard and presses the down arrow until its item has the focus. */
+export async function choose(page, button, name) {
+  await tabTo(page, button);
+  await page.keyboard.press('Enter');
+  const item = page.getByRole('menuitem', { name });
+  await item.waitFor();
+  for (let press = 0; press < 20; press += 1) {
+    if (await item.evaluate((element) => element === document.activeElement)) return item;
+    await page.keyboard.press('ArrowDown');
+  }
+  throw new Error(`the item ${name} cannot be reached by arrows`);
+}
+
 /** Throws unless both are equal. */
 export function assertEqual(actual, expected, what) {
   if (actual === expected) return;
