@@ -5,6 +5,7 @@ import { ErrorPanel } from '../api/error-panel';
 import { type Me, meQuery } from '../api/me';
 import { text } from '../text/en';
 import { Button } from '../ui/button';
+import { Popover } from '../ui/popover';
 import { currentTheme, saveTheme } from '../ui/theme';
 import { ConnectionNotice } from './connection-notice';
 import { Icon } from './icons';
@@ -73,11 +74,19 @@ function Sidebar({ me }: { me: Me | undefined }) {
           );
         })}
       </nav>
-      {me !== undefined && <Account me={me} />}
+      {me !== undefined && (
+        <>
+          <Account me={me} />
+          <div className="account-more">
+            <Popover label={text.account}>{() => <Account me={me} />}</Popover>
+          </div>
+        </>
+      )}
     </header>
   );
 }
 
+/** Beside the page; on a phone behind a button at the end of the navigation. */
 function Account({ me }: { me: Me }) {
   const [theme, setTheme] = useState(currentTheme);
   const signOut = useSignOut();

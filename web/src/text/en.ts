@@ -3,7 +3,7 @@ export const text = {
   product: 'Muster',
   skip: 'Skip to the content',
   navigation: 'Pages',
-  /** Short enough for a fifth of a phone's width. */
+  /** Short enough for a sixth of a phone's width. */
   nav: {
     overview: 'Overview',
     devices: 'Devices',
@@ -11,6 +11,7 @@ export const text = {
     groups: 'Groups',
     settings: 'Settings',
   },
+  account: 'Account',
   theme: { light: 'Light', dark: 'Dark' },
   signIn: {
     title: 'Sign in to Muster',

@@ -43,23 +43,29 @@ export const TASKS = {
     assertEqual(searchOf(page), search, 'what the address says of the list');
   },
 
-  'somebody on a phone finds their name and the way out at the overview and the settings': async (
-    session,
-  ) => {
+  'somebody on a phone finds their name and the way out on every page': async (session) => {
     const { page } = session;
+    await open(session, '/');
     await page.setViewportSize(PHONE);
     try {
+      const account = page.getByRole('button', { name: 'Account' });
       const out = page.getByRole('button', { name: 'Sign out' });
-      for (const path of ['/', '/settings/tokens']) {
-        await open(session, path);
-        await out.waitFor();
+      for (const path of ['/', '/devices', '/commands', '/groups', '/settings/tokens']) {
+        await page.goto(session.url + path);
+        await tabTo(page, account);
+        assertEqual(await out.isVisible(), false, `whether Sign out takes room at ${path}`);
+        const boxes = [await account.boundingBox()];
+        await page.keyboard.press('Enter');
         await tabTo(page, out);
-        const { x, width } = await out.boundingBox();
-        if (x < 0 || x + width > PHONE.width) throw new Error(`Sign out is cut off at ${path}`);
+        boxes.push(await out.boundingBox());
+        for (const { x, y, width, height } of boxes) {
+          const isWhole = x >= 0 && x + width <= PHONE.width && y + height <= PHONE.height;
+          if (!isWhole) throw new Error(`a button is cut off at ${path}`);
+        }
+        await page.getByRole('dialog').getByText('admin').first().waitFor();
+        await page.keyboard.press('Escape');
+        await account.and(page.locator(':focus')).waitFor();
       }
-      await page.goto(`${session.url}/devices`);
-      await page.getByRole('heading', { name: 'Devices' }).waitFor();
-      assertEqual(await out.isVisible(), false, 'whether Sign out is shown with the devices');
     } finally {
       await page.setViewportSize(DESK);
     }
