@@ -44,6 +44,11 @@ export const ENROLLMENT_TEXTS: Record<string, TextOf> = {
     advice: `${ENROLL_AGAIN} If it is retired, delete its record by DELETE /api/v1/devices/${deviceId}, or leave it: nothing is wrong.`,
     action: null,
   }),
+  erased: ({ facts, since, deviceId }) => ({
+    message: `The device was erased on ${minute(since)}: it acknowledged EraseDevice (command ${facts.number('command_id')}). It counts as enrolled until it enrolls again.`,
+    advice: `It enrolls again by Setup Assistant if Automated Device Enrollment is set up for it, otherwise by its user (docs/enrollment.md). If it is retired, delete its record by DELETE /api/v1/devices/${deviceId}.`,
+    action: null,
+  }),
   setup_stuck: ({ facts, since, deviceId }) => {
     const reason = facts.text('reason');
     const waits = `The device waits in Setup Assistant since ${minute(since)}${reason === undefined ? '' : `: ${reason.replace(/\.$/, '')}`}`;

@@ -78,6 +78,42 @@ describe('an enrollment', () => {
   });
 });
 
+describe('a device that was erased', () => {
+  it('is found from its answer until it enrolls again', async () => {
+    const id = await test.queue(one.id, 'EraseDevice');
+    expect(await codes()).toEqual([]);
+    await test.answerAll(one, 'Error');
+    expect(await codes()).toEqual([]);
+    const next = await test.queue(one.id, 'EraseDevice');
+    expect(next).toBeGreaterThan(id);
+    await test.answerAll(one);
+    const command = await test.app.db.knex('commands').where({ id: next }).first();
+    const { severity, since, message, advice, action } = await test.finding(one.id, 'erased');
+    expect([severity, Date.parse(since), action]).toEqual([
+      'attention',
+      command.acknowledged_at.getTime(),
+      null,
+    ]);
+    expect(message).toMatch(/^The device was erased on .* UTC: it acknowledged EraseDevice/);
+    expect(message).toContain(`(command ${next})`);
+    expect(advice).toContain(`DELETE /api/v1/devices/${one.id}`);
+    const again = one.device.with(await newIdentity());
+    await again.authenticate();
+    expect(await codes()).toEqual([]);
+    await again.tokenUpdate();
+    await test.answerAll({ id: one.id, device: again });
+    expect(await codes()).not.toContain('erased');
+  });
+
+  it('is found no more once it has checked out', async () => {
+    await test.queue(one.id, 'EraseDevice');
+    await test.answerAll(one);
+    expect(await codes()).toEqual(['erased']);
+    await one.device.checkOut();
+    expect(await codes()).toEqual(['unenrolled']);
+  });
+});
+
 describe('an enrollment that is held', () => {
   let holding: DiagnosisTest;
   beforeAll(async () => {

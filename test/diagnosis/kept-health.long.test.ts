@@ -105,6 +105,24 @@ describe('the health of a device', () => {
     await knex()('certificates').where({ purpose: 'mdm.pushcert' }).delete();
   });
 
+  it('needs attention once it was erased, until it enrolls again', async () => {
+    await test.queue(one.id, 'EraseDevice');
+    await test.answerAll(one);
+    expect(await kept()).toEqual(attention('erased'));
+    const keys = await deviceKeys();
+    const again = one.device.with(issueIdentity(test.app.authority, keys));
+    await again.enroll();
+    await test.set(one.id, { enrollment_replaced_at: null });
+    one = { id: one.id, device: again };
+    await test.answerAll(one);
+    expect(await kept()).toEqual(OK);
+    await test.queue(one.id, 'EraseDevice');
+    await test.answerAll(one);
+    expect(await kept()).toEqual(attention('erased'));
+    await knex()('commands').where({ request_type: 'EraseDevice' }).delete();
+    expect(await kept()).toEqual(OK);
+  });
+
   it('follows what APNs says of its token', async () => {
     await test.set(one.id, { push_state: 'unregistered' });
     expect(await kept()).toEqual(stuck('push_token_refused'));

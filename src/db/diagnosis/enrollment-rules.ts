@@ -26,6 +26,18 @@ export const ENROLLMENT_RULES: FindingRule[] = [
     since: 's.unenrolled_at',
   },
   {
+    // The device cannot say that its enrollment has ended: nothing is left on it that could.
+    code: 'erased',
+    severity: 'attention',
+    joins: `cross join lateral (
+      select c.id, c.acknowledged_at from commands c
+      where c.device_id = s.id and c.request_type = 'EraseDevice' and c.status = 'Acknowledged'
+      order by c.id desc limit 1) c`,
+    where: 's.is_enrolled and c.acknowledged_at >= s.enrolled_at',
+    since: 'c.acknowledged_at',
+    facts: `'command_id', c.id`,
+  },
+  {
     code: 'setup_stuck',
     severity: 'stuck',
     joins: `left join lateral (

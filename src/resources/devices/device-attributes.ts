@@ -22,7 +22,7 @@ const PLATFORMS = ['iOS', 'macOS', 'tvOS', 'visionOS', 'watchOS'];
 export const FINDINGS = [
   ...['no_push_token', 'topic_mismatch', 'push_token_refused', 'push_failing', 'silent'],
   ...['clock_wrong', 'not_now', 'command_unanswered', 'commands_failing', 'items_failed'],
-  ...['inventory_stale', 'enrollment_incomplete', 'unenrolled', 'setup_stuck'],
+  ...['inventory_stale', 'enrollment_incomplete', 'unenrolled', 'erased', 'setup_stuck'],
   ...['enrollment_replaced', 'enrollment_held', 'identity_expires_soon', 'identity_expired'],
   ...['identity_refused', 'dep_profile_differs'],
 ];

@@ -60,10 +60,6 @@ export const deviceText = {
   healthy: 'Nothing is wrong',
   notEnrolled: 'It has not enrolled yet',
   notFinished: 'Its enrollment is not finished yet',
-  erased: {
-    title: 'Erased',
-    why: 'The device has acknowledged EraseDevice. It is shown as enrolled until it enrolls again.',
-  },
   severities: { stuck: 'Stuck', attention: 'Attention', info: 'For information' },
   began: 'began',
   cure: (path: string) => CURES.find(([end]) => end.test(path))?.[1] ?? 'Do this now',

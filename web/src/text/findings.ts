@@ -13,6 +13,7 @@ export const FINDINGS: Readonly<Record<string, string>> = {
   inventory_stale: 'Old inventory',
   enrollment_incomplete: 'Enrollment not finished',
   unenrolled: 'Unenrolled',
+  erased: 'Erased',
   setup_stuck: 'Stuck in Setup Assistant',
   enrollment_replaced: 'Enrollment replaced',
   enrollment_held: 'Enrollment waits for approval',

@@ -83,7 +83,9 @@ export const TASKS = {
     assertEqual(commands.length, 1, 'commands that erase');
     await page.getByRole('button', { name: /^EraseDevice Acknowledged/ }).waitFor();
     await page.getByText('The device has acknowledged it.').waitFor();
-    await page.getByText('It is shown as enrolled until it enrolls again.').waitFor();
+    await page.getByText('It counts as enrolled until it enrolls again.').waitFor();
+    await page.getByText('Attention', { exact: true }).first().waitFor();
+    await page.getByText('OK', { exact: true }).waitFor({ state: 'detached' });
     for (const claim of ['1 command queued.', 'Nothing is wrong', 'OK']) {
       assertEqual(await page.getByText(claim, { exact: claim === 'OK' }).count(), 0, claim);
     }

@@ -11,11 +11,9 @@ import { Page } from '../../ui/page';
 import { ActionResult } from './actions/action-result';
 import type { Offer } from './actions/actions';
 import { DeviceActions } from './actions/device-actions';
-import { erasureQuery, isErasedSince } from './command-queries';
 import { DeviceState } from './device-state';
 import { DeviceTabs } from './device-tabs';
 import { Diagnosis } from './diagnosis';
-import { Erased } from './erased';
 import { HealthStatus } from './health-status';
 import { nameOf } from './name';
 import { deviceQuery, listPath, useSend } from './queries';
@@ -34,8 +32,6 @@ function OneDevice({ id }: { id: number }) {
   const sending = useSend(id);
   const [chosen, setChosen] = useState<Offer>();
   const device = query.data?.device;
-  const { data: acknowledged } = useQuery(erasureQuery(id));
-  const erasedAt = device && isErasedSince(device, acknowledged) ? acknowledged : undefined;
   if (isApiError(query.error) && query.error.status === 404) return <NoDevice />;
   const list = LIST_OF_TAB[tab];
   return (
@@ -47,15 +43,14 @@ function OneDevice({ id }: { id: number }) {
           <DeviceActions device={device} sending={sending} chosen={chosen} onChoose={setChosen} />
         )
       }
-      about={device && !erasedAt && <HealthStatus health={device.health} />}
+      about={device && <HealthStatus health={device.health} />}
     >
       <Part query={query} lines={16}>
         {(data) => (
           <>
-            {erasedAt && <Erased at={erasedAt} />}
             <DeviceState device={data.device} />
             <ActionResult device={data.device} sending={sending} isAsked={chosen !== undefined} />
-            <Diagnosis device={data.device} isErased={Boolean(erasedAt)} />
+            <Diagnosis device={data.device} />
             <DeviceTabs {...data} tab={tab} />
           </>
         )}

@@ -7,10 +7,10 @@ import { FindingCard } from './finding-card';
 import { type Device, diagnosisQuery } from './queries';
 
 /** Why the device does not do what it should, and what helps. */
-export function Diagnosis({ device, isErased }: { device: Device; isErased: boolean }) {
+export function Diagnosis({ device }: { device: Device }) {
   const { id } = device;
   const query = useQuery(diagnosisQuery(id));
-  const isQuiet = query.data?.length === 0 && !isErased;
+  const isQuiet = query.data?.length === 0;
   return (
     <Section title={words.diagnosis} aside={isQuiet && <Quiet device={device} />}>
       <Part query={query} lines={1}>
