@@ -1,7 +1,12 @@
 import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
 
-/** Pixels that each list is scrolled by, until the document is loaded again. */
-const OFFSETS = new Map<string, number>();
+const KEY = 'lists.scroll';
+/** The lists that were scrolled last. */
+const MOST = 50;
+
+/** Pixels that each list is scrolled by. The tab keeps them while the document is loaded again. */
+const OFFSETS = new Map<string, number>(storedOffsets());
+window.addEventListener('pagehide', storeOffsets);
 
 const BY_HAND = ['wheel', 'pointerdown', 'keydown'] as const;
 
@@ -38,4 +43,21 @@ export function useKeptScroll(
       for (const name of BY_HAND) element?.removeEventListener(name, stop);
     };
   }, [scroller, list]);
+}
+
+/** A browser may refuse to store anything: then the list begins at its top. */
+function storedOffsets(): [string, number][] {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? '[]');
+  } catch {
+    return [];
+  }
+}
+
+function storeOffsets(): void {
+  try {
+    sessionStorage.setItem(KEY, JSON.stringify([...OFFSETS].slice(-MOST)));
+  } catch {
+    // Nothing is lost but the place in a list.
+  }
 }

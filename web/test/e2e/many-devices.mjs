@@ -141,6 +141,9 @@ export const TASKS = {
       await row.waitFor();
       assertEqual(await offset(), before, 'pixels that the list is scrolled by');
     }
+    await page.reload();
+    await row.waitFor();
+    assertEqual(await offset(), before, 'pixels after a reload');
   },
 
   'the inventory of all that match is asked for by batches': async (session) => {
@@ -161,6 +164,37 @@ export const TASKS = {
     assertEqual(data[0].attributes.targets.eligible, meta.total, 'devices of the batch');
     await page.getByRole('link', { name: 'Follow them' }).click();
     await page.getByRole('heading', { level: 1, name: 'Commands' }).waitFor();
+  },
+
+  'the inventory of more than 500 devices is asked for once their number is typed': async (
+    session,
+  ) => {
+    const { page, lab } = session;
+    await lab.query(
+      `insert into devices (udid, serial_number, asset_tag, platform, is_enrolled, enrollment_state,
+         enrolled_at)
+       select gen_random_uuid()::text, 'WING' || n, 'WING-' || n, 'iOS', true, 'enrolled', now()
+       from generate_series(1, 501) n`,
+    );
+    try {
+      await open(session, chips('asset_tag~startswith~WING-'));
+      await page.getByText('501 devices', { exact: true }).waitFor();
+      await page.getByRole('row').nth(1).getByRole('checkbox').check();
+      await page.getByRole('button', { name: 'Select all that match (501 devices)' }).click();
+      await page.getByRole('button', { name: 'Refresh the inventory' }).click();
+      const dialog = page.getByRole('dialog');
+      const submit = dialog.getByRole('button', { name: 'Ask 501 devices' });
+      await submit.click();
+      await dialog.getByText('501 devices match now, which is many.').waitFor();
+      assertEqual(await submit.isDisabled(), true, 'the button before the number is typed');
+      await dialog.getByLabel('Type 501 to confirm').fill('501');
+      await submit.click();
+      await page.getByText('batches are queued.').waitFor();
+      const { data } = await lab.api('GET', '/command_batches?sort=-id&page[size]=1');
+      assertEqual(data[0].attributes.targets.eligible, 501, 'devices of the batch');
+    } finally {
+      await lab.query(`delete from devices where asset_tag like 'WING-%'`);
+    }
   },
 
   'a view is saved, found by somebody else, and deleted': async (session) => {
