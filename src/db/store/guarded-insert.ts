@@ -5,6 +5,7 @@ import { runPrepared } from '../connection/prepared-statements.js';
 import { toAppError } from '../connection/sqlstate.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { claimWithResponse } from './idempotency-repository.js';
+import { columnList } from './list-query.js';
 import { quoted } from './text-sql.js';
 
 /** The statement failed as a whole because of its values, or of another transaction. */
@@ -49,13 +50,13 @@ function rowSql({ shape, values, columns }: GuardedInsert, from: string): Sql {
   const entries = columnValues(shape, values);
   const names = entries.map(([name]) => quoted(name)).join(', ');
   const places = entries.map(() => '?').join(', ');
-  const returned = [...new Set(['id', ...columns])].map(quoted).join(', ');
   // Ids are generated, except for one that was chosen before.
   const overriding = Object.hasOwn(values, 'id') ? 'overriding system value ' : '';
   return {
     text: [
       `insert into ${quoted(shape.table)} (${names}) ${overriding}select ${places} from ${from}`,
-      `returning ${returned}`,
+      // With the table before it, the name of a function that computes a value is one, too.
+      `returning ${columnList(columns, quoted(shape.table))}`,
     ].join(' '),
     bindings: entries.map(([, value]) => value),
   };

@@ -103,4 +103,13 @@ describe('pending_commands of a device', () => {
     const item = await api.get(`/devices/${ids[0]}`);
     expect(item.body.data.attributes).not.toHaveProperty('pending_commands');
   });
+
+  it('is in the answer to a create whose fields name it', async () => {
+    const data = { type: 'devices', attributes: { udid: 'COUNTED' } };
+    const created = await api.post('/devices?fields[devices]=udid,pending_commands', { data });
+    expect([created.status, created.body.data.attributes]).toEqual([
+      201,
+      { udid: 'COUNTED', pending_commands: 0 },
+    ]);
+  });
 });
