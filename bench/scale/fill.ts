@@ -23,6 +23,7 @@ export const LARGE_TABLES = [
   'ended_commands',
   'installed_applications',
   'device_identities',
+  'device_inventories',
   'certificates',
   'installed_certificates',
   'installed_profiles',
@@ -40,7 +41,11 @@ select distinct c.device_id, now() + interval '1 day' from commands c
 join devices d on d.id = c.device_id
 where c.is_pending and d.is_enrolled and d.push_state = 'ok'`;
 
-/** As triggers note them, which do not run while tables are filled. */
+/** What triggers note, which do not run while tables are filled. */
+const INVENTORIES = `
+insert into device_inventories (device_id, queued_at)
+select id, coalesce(enrolled_at, now()) from devices where is_enrolled`;
+
 const ENDED = `
 insert into ended_commands (command_id, status)
 select id, status from commands where status in ('Error', 'CommandFormatError', 'Expired', 'Cancelled')`;
@@ -68,6 +73,7 @@ async function copyFleet(client: pg.ClientBase, devices: number): Promise<void> 
     auditSource(random.fork('audit_events'), devices),
   ];
   for (const source of sources) await copyRows(client, source);
+  await client.query(INVENTORIES);
   await client.query(ENDED);
   await client.query(PUSHES);
   for (const table of ['devices', 'tags', 'device_groups']) await continueIds(client, table);

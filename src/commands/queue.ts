@@ -157,9 +157,9 @@ export class CommandQueue {
   async queueInventory(trx: Transaction, target: InventoryTarget): Promise<number[]> {
     const planned = this.prepare(target, planInventory(inventoryFacts(target)));
     const rows = planned.map(({ scheduled_sha256: _, ...row }) => row);
-    await noteInventoryQueued(trx, [target.id]);
     const ids = await insertCommands(trx, rows);
     await this.pushLater(trx, [target.id]);
+    await noteInventoryQueued(trx, [target.id]);
     return ids;
   }
 
@@ -172,13 +172,14 @@ export class CommandQueue {
     targets: readonly InventoryTarget[],
     push: PushRequestOptions = {},
   ): Promise<number> {
-    await noteInventoryQueued(trx, idsOf(targets));
     const rows = targets.flatMap((target) =>
       this.prepare(target, planInventory(inventoryFacts(target))),
     );
     const users = await usersWithItems(trx, idsOf(targets));
     await this.queueUserProfileLists(trx, await usersToList(trx, users));
-    return this.addScheduled(trx, rows, push);
+    const queued = await this.addScheduled(trx, rows, push);
+    await noteInventoryQueued(trx, idsOf(targets));
+    return queued;
   }
 
   /** Queues what only supervised devices answer, for those that have just reported that they are. */

@@ -26,10 +26,11 @@ const { rowOf, commandsOf, pinOf } = recordsOf(() => app);
 
 /** What must not change with the identity. */
 async function lastingFacts(device: TestDevice) {
-  const { id, enrollment_number, enrollment_state, enrolled_at, inventory_queued_at } =
-    await rowOf(device);
+  const { id, enrollment_number, enrollment_state, enrolled_at } = await rowOf(device);
+  const inventory = await app.db.knex('device_inventories').where({ device_id: id });
+  expect(inventory).toHaveLength(1);
   const secrets = await app.db.knex('device_secrets').where({ device_id: id }).orderBy('id');
-  return { id, enrollment_number, enrollment_state, enrolled_at, inventory_queued_at, secrets };
+  return { id, enrollment_number, enrollment_state, enrolled_at, inventory, secrets };
 }
 
 /** A device that has installed the profile, and not used its new identity yet. */

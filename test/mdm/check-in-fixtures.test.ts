@@ -28,7 +28,6 @@ const ENROLLED = {
   enrollment_state: 'enrolled',
   is_enrolled: true,
   enrolled_at: expect.any(Date),
-  inventory_queued_at: expect.any(Date),
   tokenupdate_at: expect.any(Date),
   push_state: 'ok',
   health: 'ok',

@@ -60,8 +60,10 @@ describe('a device', () => {
   it('is to be pushed as soon as it has enrolled, for its first inventory', async () => {
     const { id } = await enrolled();
     expect((await pushRow(id))?.due_in).toBeLessThanOrEqual(0);
-    const { inventory_queued_at, enrolled_at } = await app.db.knex('devices').where({ id }).first();
-    expect(inventory_queued_at).toEqual(enrolled_at);
+    const { enrolled_at } = await app.db.knex('devices').where({ id }).first();
+    expect(await app.db.knex('device_inventories').where({ device_id: id })).toEqual([
+      { device_id: id, queued_at: enrolled_at },
+    ]);
   });
 
   it('is not to be pushed after a further TokenUpdate with nothing to fetch', async () => {
@@ -151,10 +153,15 @@ describe('the push of a device', () => {
 
   it('is due for an inventory and for a new name', async () => {
     const [one, other] = [await idle(), await idle()];
-    await app.db.knex('devices').update({ is_supervised: true, inventory_queued_at: null });
+    await app.db.knex('devices').update({ is_supervised: true });
+    const yesterday = new Date(Date.now() - 86_400_000);
+    await app.db.knex('device_inventories').update({ queued_at: yesterday });
+    const before = Date.now();
     expect((await adminApi(app).post(`/devices/inventory/${one.id}`)).status).toBe(201);
-    const { inventory_queued_at } = await app.db.knex('devices').where({ id: one.id }).first();
-    expect(inventory_queued_at).not.toBeNull();
+    const times = app.db.knex('device_inventories').whereIn('device_id', [one.id, other.id]);
+    const [ofOne, ofOther] = await times.orderBy('device_id').pluck('queued_at');
+    expect(ofOne.getTime()).toBeGreaterThanOrEqual(before - 1_000);
+    expect(ofOther).toEqual(yesterday);
     const data = { type: 'devices', id: other.id, attributes: { device_name: 'Kiosk' } };
     expect((await adminApi(app).patch(`/devices/${other.id}`, { data })).status).toBe(200);
     for (const { id } of [one, other]) expect((await pushRow(id))?.due_in).toBeLessThanOrEqual(0);

@@ -63,8 +63,6 @@ with message as (
     topic = coalesce(c.topic, d.topic), cell = coalesce(c.cell, d.cell),
     awaiting_configuration = coalesce(c.awaiting, d.awaiting_configuration),
     enrolled_at = case when c.enrollment_state = 'authenticated' then now() else d.enrolled_at end,
-    inventory_queued_at = case when c.enrollment_state = 'authenticated' then now()
-      else d.inventory_queued_at end,
     tokenupdate_at = now(), last_seen = now()
   from caller c
   where d.id = c.id and c.enrollment_state in ('authenticated', 'enrolled')

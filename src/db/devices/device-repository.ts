@@ -92,7 +92,10 @@ select id from devices
 where id = ? and enrollment_number = ? and enrollment_state is not distinct from ?
 for key share`;
 
-/** Stores the time at which a full inventory was queued for these devices. */
+/**
+ * Stores the time at which a full inventory was queued for these devices, after its commands: what ends an
+ * enrollment removes the commands first and then this time, and would deadlock otherwise.
+ */
 export async function noteInventoryQueued(
   trx: Knex.Transaction,
   ids: readonly number[],
@@ -102,11 +105,12 @@ export async function noteInventoryQueued(
 }
 
 const NOTE_INVENTORY = `
-update devices d set inventory_queued_at = now()
+update device_inventories i set queued_at = now()
 from (
-  select id from devices where id = any(?::bigint[]) order by id for no key update
+  select device_id from device_inventories where device_id = any(?::bigint[])
+  order by device_id for no key update
 ) locked
-where d.id = locked.id`;
+where i.device_id = locked.device_id`;
 
 /** The label (AAD) under which a secret of the device is sealed. */
 export function secretLabel(deviceId: number, kind: string): string {

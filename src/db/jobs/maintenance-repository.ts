@@ -27,11 +27,11 @@ export async function removeOrphanTopics(knex: Knex): Promise<number> {
   return await rowsChanged(knex, REMOVE_TOPICS, []);
 }
 
-/** Exact up to 10,000; above, PostgreSQL's estimate for the index of enrolled devices. */
+/** Exact up to 10,000; above, PostgreSQL's estimate. Each enrolled device has a row. */
 const COUNT_ENROLLED = `
 select greatest(
-  (select reltuples from pg_class where oid = 'devices_inventory_due'::regclass),
-  (select count(*) from (select from devices where is_enrolled limit 10000) as first_few)
+  (select reltuples from pg_class where oid = 'device_inventories'::regclass),
+  (select count(*) from (select from device_inventories limit 10000) as first_few)
 )::float8 as count`;
 
 /** About how many devices are enrolled: counting a million each minute would cost too much. */
@@ -40,14 +40,14 @@ export async function estimateEnrolled(knex: Knex): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-// In the order of the index devices_inventory_due, so that only the claimed rows are read.
+// In the order of the index device_inventories_due, so that only the claimed rows are read. The devices
+// are locked, too: what ends an enrollment locks its device first and then removes what the claim adds to.
 const CLAIM_DUE = `
-select id, udid, enrollment_id, enrollment_state, enrollment_type, enrollment_method,
-  platform, os_version, is_supervised
-from devices
-where is_enrolled
-  and coalesce(inventory_queued_at, enrolled_at) <= now() - :age * interval '1 ms'
-order by coalesce(inventory_queued_at, enrolled_at)
+select d.id, d.udid, d.enrollment_id, d.enrollment_state, d.enrollment_type, d.enrollment_method,
+  d.platform, d.os_version, d.is_supervised
+from device_inventories i join devices d on d.id = i.device_id
+where i.queued_at <= now() - :age * interval '1 ms'
+order by i.queued_at, i.device_id
 limit :limit
 for no key update skip locked`;
 

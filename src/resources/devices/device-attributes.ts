@@ -65,7 +65,13 @@ export const identity: Record<string, Attribute> = {
   last_push_at: timestamp({ write: 'create', volatile: true }),
   tokenupdate_at: timestamp({ volatile: true }),
   pending_commands: count(),
-  inventory_queued_at: timestamp({ write: 'create', volatile: true }),
+  // Of another table: a list would read it for each device.
+  inventory_queued_at: timestamp({
+    write: 'never',
+    volatile: true,
+    heavy: true,
+    derivedFrom: ['inventory_requested_at'],
+  }),
   created_at: timestamp({ write: 'create', nullable: false }),
 };
 

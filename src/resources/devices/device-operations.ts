@@ -77,12 +77,16 @@ export async function createDevice(operation: Create): Promise<WriteResult> {
   return meta ? { id, meta } : { id };
 }
 
-/** Plans a device without a DEP profile. Undefined for one with it, which also needs a job. */
+/**
+ * Plans a device without a DEP profile. Undefined for one with it, which also needs a job, and for one that
+ * is enrolled, whose inventory is due at a time that only the database knows.
+ */
 export async function planDevice(operation: Plan): Promise<CreatePlan | undefined> {
   const { shape, services, attributes, toOne } = operation;
-  if (toOne.dep_profile !== undefined) return undefined;
+  if (toOne.dep_profile !== undefined || attributes.is_enrolled === true) return undefined;
   const guard = services.devices.guardOfNew(identifiersIn(attributes));
-  return { values: columnsOf(shape, operation), guard, effects: [] };
+  const computed = { inventory_requested_at: null };
+  return { values: columnsOf(shape, operation), computed, guard, effects: [] };
 }
 
 /**

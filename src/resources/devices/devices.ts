@@ -109,6 +109,7 @@ export const devices = defineResource<DeviceServices>({
     },
   },
   requiresOneOf: IDENTIFIERS,
+  derive: (_name, row) => row.inventory_requested_at ?? null,
   operations: {
     create: createDevice,
     plan: planDevice,

@@ -111,7 +111,8 @@ describe('creating a device', () => {
   it('accepts every attribute except those that the server maintains and counts', async () => {
     const definition = devices as ResourceDefinition;
     const attributes = sampleAttributes(definition, 21);
-    expect(new Set([...Object.keys(attributes), 'health', 'pending_commands'])).toEqual(
+    const maintained = ['health', 'pending_commands', 'inventory_queued_at'];
+    expect(new Set([...Object.keys(attributes), ...maintained])).toEqual(
       new Set(Object.keys(definition.attributes)),
     );
     const response = await request(api.app)
@@ -119,7 +120,11 @@ describe('creating a device', () => {
       .send({ data: { type: 'devices', attributes } });
     expect(response.status).toBe(201);
     const shown = Object.entries(response.body.data.attributes as object);
-    expect(shown.filter(([, value]) => value === null)).toEqual([['health', null]]);
+    expect(shown.filter(([, value]) => value === null)).toEqual([
+      ['health', null],
+      // The sample is not enrolled.
+      ['inventory_queued_at', null],
+    ]);
   });
 
   it('refuses a UDID that exists in another case with 409 naming the attribute', async () => {
@@ -311,8 +316,13 @@ describe('deleting a device', () => {
       group_flaps: { device_id, device_group_id, until: new Date() },
     };
     for (const [table, row] of Object.entries(rows)) await knex(table).insert(row);
-    // Of every other table, the columns besides this one may be left out.
-    const own = [...Object.keys(rows), 'device_identities', 'installed_profiles'];
+    // The enrollment made its own. Of every other table, the columns besides this one may be left out.
+    const own = [
+      ...Object.keys(rows),
+      'device_inventories',
+      'device_identities',
+      'installed_profiles',
+    ];
     const others = (await tablesOfDevices()).filter((table) => !own.includes(table));
     for (const table of others) await knex(table).insert({ device_id });
     const [profile] = await knex('installed_profiles').insert({ device_id }).returning('id');

@@ -1602,8 +1602,7 @@ export interface components {
             /** Format: date-time */
             tokenupdate_at?: string | null;
             readonly pending_commands?: unknown;
-            /** Format: date-time */
-            inventory_queued_at?: string | null;
+            readonly inventory_queued_at?: unknown;
             /** Format: date-time */
             created_at?: string;
             device_name?: string | null;

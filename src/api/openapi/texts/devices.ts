@@ -29,7 +29,7 @@ const IDENTITY = {
   last_push_at: 'When it was last pushed.',
   tokenupdate_at: 'When it last sent its push token.',
   pending_commands: 'Commands that are not final.',
-  inventory_queued_at: 'When its inventory was last requested.',
+  inventory_queued_at: 'When its inventory was last requested; null: not enrolled.',
   cell: 'The label `c` of its ServerURL, for proxies to route by.',
   health:
     'The worst of its findings (`/devices/{id}/diagnosis`), kept within seconds; null: not enrolled, and nothing is wrong.',

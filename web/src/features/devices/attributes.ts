@@ -85,7 +85,6 @@ const VOLATILE: Record<string, Filter> = {
   available_device_capacity: { kind: 'number' },
   battery_level: { kind: 'number' },
   tokenupdate_at: { kind: 'time' },
-  inventory_queued_at: { kind: 'time' },
 };
 
 const FILTER_KINDS: readonly string[] = ['text', 'version', 'time', 'boolean', 'choice', 'number'];
