@@ -57,11 +57,16 @@ describe('the console', () => {
     expect(offenders).toEqual(['api/mutation.ts']);
   });
 
-  it('writes no HTML and stores nothing in the browser but the theme, the columns of the device list and a reload', () => {
+  it('writes no HTML and stores nothing in the browser but the theme, the columns and places of lists and a reload', () => {
     const offenders = FILES.filter((file) =>
       /dangerouslySetInnerHTML|localStorage|sessionStorage|\beval\(/.test(textOf(file)),
     );
-    const allowed = ['features/devices/kept-columns.ts', 'shell/lazy-page.ts', 'ui/theme.ts'];
+    const allowed = [
+      'features/devices/kept-columns.ts',
+      'shell/lazy-page.ts',
+      'ui/theme.ts',
+      'ui/use-kept-scroll.ts',
+    ];
     expect(offenders.sort()).toEqual(allowed);
   });
 });
