@@ -102,9 +102,13 @@ describe('the filters of the device list', () => {
     expect(await serialsOf('model_number~endswith~ZD/A')).toEqual(['A2']);
   });
 
-  it('leave out an invalid number', () => {
+  it('leave an invalid number for the API to refuse', () => {
     expect(
       apiRules({ f: ['battery_level~less~much', 'battery_level~eq~', 'failed_push_count~eq~1.5'] }),
-    ).toEqual([]);
+    ).toEqual([
+      { name: 'battery_level', op: 'less', val: 'much' },
+      { name: 'battery_level', op: 'eq', val: '' },
+      { name: 'failed_push_count', op: 'eq', val: '1.5' },
+    ]);
   });
 });

@@ -14,7 +14,7 @@ const rulesOf = (...f: string[]) => apiRules({ f });
 describe('the address of the device list', () => {
   it('keeps valid parameters and drops invalid ones', () => {
     const search = { q: 4711, f: 'platform', sort: 'name;drop', cols: ['udid'], other: 1 };
-    expect(devicesSearch.parse(search)).toEqual({ q: '4711', cols: ['udid'] });
+    expect(devicesSearch.parse(search)).toEqual({ q: '4711', f: ['platform'], cols: ['udid'] });
   });
 
   it('keeps a sort in both directions', () => {
@@ -54,11 +54,15 @@ describe('a chip of the filter', () => {
     expect(RULES.map((rule) => parseRule(chipOf(rule)))).toEqual(RULES);
   });
 
-  it('is ignored with an unknown attribute or operator', () => {
+  it('goes to the API as it is, for a refusal, with an unknown attribute or operator', () => {
     expect(parseRule('password~eq~x')).toBeUndefined();
     expect(parseRule('platform~contains~x')).toBeUndefined();
     expect(parseRule('platform')).toBeUndefined();
-    expect(rulesOf('password~eq~x', 'nonsense')).toEqual([]);
+    expect(rulesOf('password~eq~x', 'nonsense', 'last_seen~older~soon')).toEqual([
+      { name: 'password', op: 'eq', val: 'x' },
+      { name: 'nonsense', op: '', val: '' },
+      { name: 'last_seen', op: 'older', val: 'soon' },
+    ]);
   });
 
   it('offers only operators that it can read back', () => {
@@ -98,10 +102,12 @@ describe('the filter that is sent to the API', () => {
     ]);
   });
 
-  it('leaves out days that the API refuses', () => {
+  it('leaves wrong days for the API to refuse', () => {
     const days = ['2.6', 'no', '', '0', '-3', '3661', '99999999'];
-    expect(rulesOf(...days.map((value) => `last_seen~older~${value}`))).toEqual([]);
-    expect(rulesOf('last_seen~older~3660')).toHaveLength(1);
+    const rules = days.map((val) => ({ name: 'last_seen', op: 'older', val }));
+    expect(rulesOf(...days.map((value) => `last_seen~older~${value}`))).toEqual(rules);
+    const valid = { name: 'last_seen', op: 'lt', val: 'P3660D' };
+    expect(rulesOf('last_seen~older~3660')).toEqual([valid]);
   });
 
   it('compares with null for unknown values', () => {

@@ -35,4 +35,16 @@ export const TASKS = {
     await page.getByRole('button', { name: /^Remove the filter Capacity/ }).click();
     await page.getByRole('row').nth(2).waitFor();
   },
+
+  'a filter that is none shows no devices, and why': async (session) => {
+    const { page } = session;
+    await open(session, '/devices?f=["health~zz~stuck"]');
+    await page.getByRole('alert').waitFor();
+    assertEqual(await page.getByRole('checkbox').count(), 0, 'rows to select');
+    await session.assertAccessible();
+    await page.getByRole('button', { name: 'Remove the filter health~zz~stuck' }).click();
+    await page.getByRole('row').nth(2).waitFor();
+    const others = session.takeFaults().filter((fault) => !fault.includes('status of 400'));
+    assertEqual(others.join(), '', 'faults beside the refusal');
+  },
 };

@@ -19,7 +19,7 @@ const TIME: Attribute = { kind: 'time', width: 130 };
 
 /** What the list can show in columns. */
 export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
-  device_name: { kind: 'text', width: 220 },
+  device_name: { kind: 'text', width: 200 },
   serial_number: { kind: 'text', width: 140 },
   health: { kind: 'choice', width: 150, values: ['ok', 'attention', 'stuck'] },
   platform: {
@@ -29,7 +29,7 @@ export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
   },
   os_version: { kind: 'version', width: 100 },
   build_version: { kind: 'version', width: 100 },
-  model_name: { kind: 'text', width: 150 },
+  model_name: { kind: 'text', width: 145 },
   product_name: { kind: 'text', width: 140 },
   last_seen: TIME,
   enrolled_at: TIME,

@@ -72,16 +72,16 @@ function ViewList({ onOpen, onRemove }: ListProps) {
                   {view.name}
                 </a>
                 {onRemove && (
-                  <button
-                    type="button"
+                  <Button
+                    kind="quiet"
                     aria-label={words.removeView(view.name)}
-                    onClick={() => {
+                    onPress={() => {
                       onOpen();
                       onRemove(view);
                     }}
                   >
                     ×
-                  </button>
+                  </Button>
                 )}
               </li>
             ))}

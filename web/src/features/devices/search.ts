@@ -4,12 +4,19 @@ import { LEAST_WIDTH, MAX_WIDTH } from '../../ui/widths.js';
 import { FILTERS, type Kind, kindOf } from './attributes.js';
 import { membershipRule } from './membership.js';
 
+const CHIPS = z.union([
+  z.array(z.string()),
+  z.pipe(
+    z.string(),
+    z.transform((chip) => [chip]),
+  ),
+]);
 const WIDTH = z.number().check(z.gte(LEAST_WIDTH), z.lte(MAX_WIDTH));
 
 /** What shapes the list; all of it stands in the address. A filter is `attribute~operator~value`. */
 export const devicesSearch = z.object({
   q: z.catch(z.optional(z.coerce.string()), undefined),
-  f: z.catch(z.optional(z.array(z.string())), undefined),
+  f: z.catch(z.optional(CHIPS), undefined),
   sort: z.catch(z.optional(z.string().check(z.regex(/^-?[a-z_]+$/))), undefined),
   cols: z.catch(z.optional(z.array(z.string())), undefined),
   /** Pixels of the columns that a person made wider or narrower. */
@@ -57,11 +64,18 @@ export function hasValue(op: string): boolean {
 /** The filter as the API takes it: rules that must all hold. */
 export function apiRules({ q, f }: DevicesSearch): Record<string, unknown>[] {
   const search = q?.trim() ?? '';
-  const rules = (f ?? []).map(parseRule).filter((rule) => rule !== undefined);
   return [
     ...(search.length >= 3 ? [{ name: 'search', op: 'contains', val: search }] : []),
-    ...rules.map(apiRule),
+    ...(f ?? []).map(ruleOfChip),
   ];
+}
+
+/** A chip that is no rule goes as it is, and the API refuses it: without it, more devices would match. */
+function ruleOfChip(chip: string): Record<string, unknown> {
+  const rule = parseRule(chip);
+  if (rule !== undefined) return apiRule(rule);
+  const [name = '', op = '', ...rest] = chip.split('~');
+  return { name, op, val: rest.join('~') };
 }
 
 function apiRule({ name, op, value }: FilterRule): Record<string, unknown> {
