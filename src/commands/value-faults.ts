@@ -28,10 +28,13 @@ const NO_ZONE =
 
 /** Commands that need one of these keys, none of which is required alone. */
 const ONE_OF: Record<string, readonly string[]> = {
+  DeleteUser: ['UserName', 'DeleteAllUsers'],
+  EnableLostMode: ['Message', 'PhoneNumber'],
   InstallApplication: ['iTunesStoreID', 'Identifier', 'ManifestURL'],
   InstallEnterpriseApplication: ['Manifest', 'ManifestURL'],
   InstallMedia: ['iTunesStoreID', 'MediaURL'],
   RemoveMedia: ['iTunesStoreID', 'PersistentID'],
+  RequestMirroring: ['DestinationName', 'DestinationDeviceID'],
 };
 
 export interface ValueOptions {
@@ -76,9 +79,14 @@ export function valueFaults(
 
 function missingFaults(requestType: string, parameters: PlistDict): ErrorDetail[] {
   const { [requestType]: names = [] } = ONE_OF;
-  if (names.some((name) => parameters[name] !== undefined)) return [];
+  if (names.some((name) => isGiven(parameters[name]))) return [];
   const listed = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
   return [{ detail: `${requestType} needs ${listed}`, source: { pointer: PARAMETERS } }];
+}
+
+/** False names nothing: DeleteAllUsers has it as its default. */
+function isGiven(value: PlistValue | undefined): boolean {
+  return value !== undefined && value !== '' && value !== false;
 }
 
 function faultsOfEach(

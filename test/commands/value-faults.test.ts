@@ -142,6 +142,9 @@ describe('what is to be installed or removed', () => {
     ['InstallApplication', {}, { iTunesStoreID: 361_309_726 }],
     ['InstallEnterpriseApplication', {}, { ManifestURL: 'https://mdm.example.org/app.plist' }],
     ['InstallMedia', { MediaType: 'Book' }, { iTunesStoreID: 361_309_726 }],
+    ['DeleteUser', { DeleteAllUsers: false, UserName: '' }, { UserName: 'ada' }],
+    ['EnableLostMode', { Footnote: 'Please' }, { PhoneNumber: '+49 30 1' }],
+    ['RequestMirroring', { ScanTime: 10 }, { DestinationName: 'Lobby' }],
     ['RemoveMedia', { MediaType: 'Book' }, { PersistentID: 'handbook' }],
   ])('has to be named in %s', (requestType, without, named) => {
     expect(pointersOf(requestType, without)).toEqual(['']);

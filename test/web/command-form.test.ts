@@ -1,6 +1,7 @@
 import { keysOf as keysOfCommand } from '../../src/commands/command-types.js';
 import { requestTypes } from '../../src/protocol/apple/command-schema.js';
 import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/form/draft.js';
+import { hideSecrets } from '../../web/src/features/commands/form/hide-secrets.js';
 import { type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
 import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
 import { writeForm } from '../../web/src/features/commands/form/write-form.js';
@@ -132,6 +133,23 @@ describe('the form of a command', () => {
     expect(codeOf(key('data'), 'AAEC\nAw==')).toBeUndefined();
     expect(codeOf(key('date'), 'soon')).toBe('date');
     expect(codeOf(key('string', { format: '[0-9]{6}' }), '12')).toBe('format');
+  });
+
+  it('hides what is secret where it shows the request', () => {
+    const shown = (requestType: string, parameters: Record<string, unknown>) =>
+      hideSecrets(keysOf(requestType), parameters);
+    expect(shown('SetRecoveryLock', { NewPassword: 'hunter2', CurrentPassword: 'old' })).toEqual({
+      NewPassword: '••••••',
+      CurrentPassword: '••••••',
+    });
+    const account = { shortName: 'ada', passwordHash: 'aGFzaA==' };
+    expect(shown('AccountConfiguration', { AutoSetupAdminAccounts: [account] })).toEqual({
+      AutoSetupAdminAccounts: [{ shortName: 'ada', passwordHash: '••••••' }],
+    });
+    expect(shown('DeviceLock', { PIN: '123456', Message: 'Lost' })).toEqual({
+      PIN: '••••••',
+      Message: 'Lost',
+    });
   });
 
   it('has a topic for each of the commands of Apple', () => {

@@ -1,11 +1,13 @@
 import { Link } from '@tanstack/react-router';
 import { text } from '../text/en';
-import { Empty } from '../ui/notice';
+import { Page } from '../ui/page';
 
 export function NotFound() {
   return (
-    <Empty title={text.error.notFound}>
-      <Link to="/">{text.error.toOverview}</Link>
-    </Empty>
+    <Page title={text.error.notFound}>
+      <p>
+        <Link to="/">{text.error.toOverview}</Link>
+      </p>
+    </Page>
   );
 }

@@ -150,7 +150,7 @@ export const commandsText = {
     noTargets: 'Choose the devices to see who gets the command.',
     incomplete: 'Fill in what is required to see who gets the command.',
     counting: 'Asking which devices get it …',
-    faults: 'The server does not accept the form. See the fields that are marked.',
+    faults: 'The server does not accept the form.',
     paused: 'Sign in again to see who gets the command.',
     all: (count: number) =>
       count === 1 ? 'The device gets the command.' : `All ${devices(count)} get the command.`,

@@ -3,7 +3,7 @@ import { overviewText as words } from '../../text/overview';
 
 interface Props {
   name: string;
-  /** Of the devices that are counted, beside the value. */
+  /** Of the devices that are counted, beside the value and that they are enrolled. */
   rules?: readonly string[];
   total: number;
   values: { value: string | boolean | null; count: number }[];
@@ -11,6 +11,7 @@ interface Props {
 }
 
 const SHOWN = 8;
+const ENROLLED = 'is_enrolled~eq~true';
 
 /** The most frequent values, each a link to its devices. */
 export function FacetBars({ name, rules = [], total, values, other }: Props) {
@@ -20,7 +21,11 @@ export function FacetBars({ name, rules = [], total, values, other }: Props) {
     <ul className="bars">
       {shown.map(({ value, count }) => (
         <li key={String(value)}>
-          <Link to="/devices" search={{ f: [...rules, rule(name, value)] }} className="bar">
+          <Link
+            to="/devices"
+            search={{ f: [ENROLLED, ...rules, rule(name, value)] }}
+            className="bar"
+          >
             <span className="line-name">{value === null ? words.unknown : String(value)}</span>
             <span className="number">{count.toLocaleString('en')}</span>
             <meter min={0} max={Math.max(total, 1)} value={count} aria-hidden="true" />

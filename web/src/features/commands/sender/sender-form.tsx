@@ -11,6 +11,7 @@ import { Section } from '../../../ui/page';
 import { CommandForm } from '../form/command-form';
 import { newDraft } from '../form/draft';
 import { byPointer, otherFault, parameterFaults, problemText } from '../form/faults';
+import { hideSecrets } from '../form/hide-secrets';
 import type { Key } from '../form/keys';
 import { visibleKeys } from '../form/visible-keys';
 import { writeForm } from '../form/write-form';
@@ -48,6 +49,7 @@ export function SenderForm({ type, target }: Props) {
     ...optionAttributes(options),
     ...(isNamed && targetAttributes(target)),
   };
+  const shown = order.parameters ? { ...order, parameters: hideSecrets(keys, parameters) } : order;
   const isComplete = isNamed && problems.length === 0;
   const dryRun = useDryRun(isComplete ? order : undefined);
   const eligible = isComplete && !dryRun.isStale ? dryRun.data?.targets.eligible : undefined;
@@ -104,6 +106,8 @@ export function SenderForm({ type, target }: Props) {
         send.error,
         keys.map(({ name }) => name),
       );
+  // The dry run says the same of a command that is not valid.
+  const isToldHere = other !== undefined && confirming === undefined && dryRun.error === null;
   const count = eligible ?? 0;
   return (
     <form ref={form} className="sender" onSubmit={submit} noValidate>
@@ -112,7 +116,7 @@ export function SenderForm({ type, target }: Props) {
         <OptionsForm options={options} error={serverError} onChange={changing(setOptions)} />
         <AsCurl
           words={text.curl}
-          requests={[{ path: '/api/v1/command_batches', method: 'POST', body: bodyOf(order) }]}
+          requests={[{ path: '/api/v1/command_batches', method: 'POST', body: bodyOf(shown) }]}
         />
       </div>
       <div className="sender-aside">
@@ -121,7 +125,7 @@ export function SenderForm({ type, target }: Props) {
             missing={isNamed ? (problems.length > 0 ? 'form' : undefined) : 'targets'}
             dryRun={dryRun}
           />
-          {other !== undefined && confirming === undefined && <ActionError error={other} />}
+          {isToldHere && <ActionError error={other} />}
           <Button
             kind={isDestructive ? 'danger' : 'main'}
             type="submit"
