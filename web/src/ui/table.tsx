@@ -30,6 +30,8 @@ export interface TableProps<Row extends { id: number }> {
   isOther?: boolean;
   nameOf: (row: Row) => string;
   onOpen: (row: Row) => void;
+  /** Opened in a tab of its own by the middle button, or with a modifier key. */
+  pathOf: (row: Row) => string;
   onEnd?: () => void;
   sort?: string | undefined;
   onSort?: (column: string) => void;
@@ -152,6 +154,7 @@ function BodyRow<Row extends { id: number }>(props: BodyRowProps<Row>) {
   const { columns, row, index, isCurrent, onCurrent, onOpen, onSelect, style } = props;
   const isSelected = props.isSelected?.(row);
   const name = props.nameOf(row);
+  const openBeside = () => void window.open(props.pathOf(row), '_blank', 'noopener');
   return (
     <div
       role="row"
@@ -162,7 +165,8 @@ function BodyRow<Row extends { id: number }>(props: BodyRowProps<Row>) {
       tabIndex={isCurrent ? 0 : -1}
       style={style}
       onFocus={() => onCurrent(index)}
-      onClick={() => onOpen(row)}
+      onClick={(event) => (event.ctrlKey || event.metaKey ? openBeside() : onOpen(row))}
+      onAuxClick={({ button }) => button === 1 && openBeside()}
     >
       {onSelect !== undefined && (
         <span role="gridcell" className="table-check" onClick={(event) => event.stopPropagation()}>

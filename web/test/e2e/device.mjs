@@ -164,6 +164,11 @@ export const TASKS = {
       await page.getByRole('row').filter({ hasText: attributes.serial_number }).waitFor();
     }
     assertEqual(await page.getByRole('row').count(), data.length + 1, 'rows with their heading');
+    const enrolled = '/devices?page[size]=1&filter[is_enrolled]=true&filter[platform]=iOS';
+    const { meta } = await lab.api('GET', enrolled);
+    await open(session, '/');
+    await page.getByRole('link', { name: `iOS ${meta.total}`, exact: true }).click();
+    await page.getByText(`${meta.total} devices`, { exact: true }).waitFor();
   },
 
   'each tab shows what the device has reported': async (session) => {

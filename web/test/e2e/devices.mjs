@@ -31,6 +31,28 @@ export const TASKS = {
     await page.getByText('1 device', { exact: true }).waitFor();
   },
 
+  'a row opens in another tab with Control': async (session) => {
+    const { page } = session;
+    await openList(session);
+    const [other] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page
+        .getByRole('row')
+        .nth(1)
+        .click({ modifiers: ['Control'] }),
+    ]);
+    await other.waitForURL(/\/devices\/\d+$/);
+    await other.close();
+    assertEqual(new URL(page.url()).pathname, '/devices', 'the list stays');
+  },
+
+  'the default columns fit the window': async (session) => {
+    await openList(session);
+    const grid = session.page.getByRole('grid');
+    const hidden = await grid.evaluate((table) => table.scrollWidth - table.clientWidth);
+    assertEqual(hidden, 0, 'hidden pixels');
+  },
+
   'a filter narrows the list and is removed again': async (session) => {
     const { page } = session;
     const macs = await countOf(session, '&filter[platform]=macOS');

@@ -92,6 +92,7 @@ export function DevicesPage() {
             total={total?.count}
             isOther={isOther}
             nameOf={nameOf}
+            pathOf={({ id }) => `/devices/${id}`}
             onOpen={({ id }) =>
               void navigate({
                 to: '/devices/$id',
