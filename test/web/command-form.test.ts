@@ -1,8 +1,7 @@
 import { keysOf as keysOfCommand } from '../../src/commands/command-types.js';
 import { requestTypes } from '../../src/protocol/apple/command-schema.js';
 import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/form/draft.js';
-import { hideSecrets } from '../../web/src/features/commands/form/hide-secrets.js';
-import { type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
+import { hideSecrets, type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
 import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
 import { writeForm } from '../../web/src/features/commands/form/write-form.js';
 import { topicOf } from '../../web/src/features/commands/sender/topics.js';
