@@ -61,10 +61,14 @@ describe('devices that no push reaches', () => {
 
   it('are counted up to a limit', async () => {
     const { knex } = test.db;
-    await knex.raw(`
-      insert into devices (is_enrolled, topic, push_state)
-      select true, 'topic.' || i % 2, case when i % 10 = 0 then 'bad_token' else 'ok' end
-      from generate_series(1, 22000) i`);
+    await knex.transaction(async (trx) => {
+      // Those of the tests before are for a table of a few rows, which foreign keys would read whole.
+      await trx.raw('discard plans');
+      await trx.raw(`
+        insert into devices (is_enrolled, topic, push_state)
+        select true, 'topic.' || i % 2, case when i % 10 = 0 then 'bad_token' else 'ok' end
+        from generate_series(1, 22000) i`);
+    });
     await knex.raw('analyze devices');
     expect(await countDevicesOfOtherTopics(knex, ['topic.0'])).toEqual([
       { topic: 'topic.1', count: 10_001 },
