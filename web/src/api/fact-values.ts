@@ -1,5 +1,5 @@
 // Imports with extensions: tests that run in Node read this file, too.
-import { valueFaults as words } from '../text/value-faults.js';
+import { FACT_FAULTS as words } from '../text/device-facts.js';
 
 /** As far back as the API compares times. */
 const MAX_DAYS = 3_660;

@@ -181,3 +181,10 @@ export function labelOfFilter(name: string): string {
   const unit = UNITS[name];
   return unit === undefined ? labelOfFact(name) : `${labelOfFact(name)} (${unit})`;
 }
+
+/** What is said at the field of a value that is compared with a fact. */
+export const FACT_FAULTS = {
+  days: (most: number) => `Type a whole number of days from 1 to ${most.toLocaleString('en')}.`,
+  number: 'Type a number.',
+  integer: 'Type a whole number.',
+};
