@@ -69,26 +69,38 @@ export function payloadTemplate(
 }
 
 /** The plists of planned commands, each of which many devices get. */
-const bodies = new WeakMap<PlannedCommand, { body: Buffer; sha256: Buffer }>();
+const bodies = new WeakMap<PlannedCommand, SharedPayload>();
+
+function bodyOfPlanned(planned: PlannedCommand): SharedPayload {
+  const known = bodies.get(planned);
+  if (known !== undefined) return known;
+  const body = bodyOf(planned);
+  const made = { body, sha256: sha256Of(body) };
+  bodies.set(planned, made);
+  return made;
+}
 
 /** A command under a new CommandUUID, ready for the queue; its payload is not shared. */
 export function prepareCommand(box: SecretBox, planned: PlannedCommand): PreparedCommand {
   const uuid = newCommandUuid();
-  let known = bodies.get(planned);
-  if (known === undefined) {
-    const body = bodyOf(planned);
-    known = { body, sha256: sha256Of(body) };
-    bodies.set(planned, known);
-  }
-  const payload = ownPayload(box, { uuid, ...planned }, known.body);
-  return { uuid, requestType: planned.requestType, payload, sha256: known.sha256 };
+  const { body, sha256 } = bodyOfPlanned(planned);
+  const payload = ownPayload(box, { uuid, ...planned }, body);
+  return { uuid, requestType: planned.requestType, payload, sha256 };
 }
 
-/** The row of a command of the inventory, for the device or for a user of it. */
+export interface Owner {
+  deviceId: number;
+  userId?: number;
+}
+
+/**
+ * The row of a command of the inventory, for the device or for a user of it. A fleet gets few different
+ * ones, each day anew: shared, they are a third of the size for as long as they are kept.
+ */
 export function scheduledCommand(
   box: SecretBox,
-  { deviceId, userId }: { deviceId: number; userId?: number },
-  planned: PlannedCommand,
+  { deviceId, userId }: Owner,
+  { planned, mayShare }: { planned: PlannedCommand; mayShare: boolean },
 ): NewCommand {
   const { uuid, payload, sha256 } = prepareCommand(box, planned);
   return {
@@ -96,7 +108,7 @@ export function scheduledCommand(
     device_id: deviceId,
     device_user_id: userId ?? null,
     request_type: planned.requestType,
-    payload,
+    ...(mayShare ? { payload: null, shared: bodyOfPlanned(planned) } : { payload }),
     scheduled_sha256: sha256,
   };
 }

@@ -32,7 +32,7 @@ import type { PlistDict } from '../protocol/plist/plist.js';
 import { newCommandUuid } from './command-uuid.js';
 import { inventoryFacts, requireEnrolled } from './eligibility.js';
 import { type PlannedCommand, planInventory, planSupervisedInventory } from './inventory-plan.js';
-import { scheduledCommand, storablePayload } from './payload.js';
+import { type Owner, scheduledCommand, storablePayload } from './payload.js';
 
 /** An option that is left out has the column's default. */
 export interface QueueOptions {
@@ -196,16 +196,14 @@ export class CommandQueue {
   /** Asks devices for their profiles, unless a scheduled command that does so waits already. */
   async queueProfileLists(trx: Transaction, deviceIds: readonly number[]): Promise<void> {
     if (deviceIds.length === 0) return;
-    const rows = deviceIds.map((deviceId) =>
-      scheduledCommand(this.box, { deviceId }, PROFILE_LIST),
-    );
+    const rows = deviceIds.map((deviceId) => this.scheduled({ deviceId }, PROFILE_LIST));
     await this.addScheduled(trx, rows, {});
   }
 
   /** The same for users without a scheduled command. */
   async queueUserProfileLists(trx: Transaction, users: readonly UserOfDevice[]): Promise<void> {
     if (users.length === 0) return;
-    const rows = users.map((user) => scheduledCommand(this.box, user, PROFILE_LIST));
+    const rows = users.map((user) => this.scheduled(user, PROFILE_LIST));
     await insertCommands(trx, rows);
     await this.pushUsersLater(
       trx,
@@ -285,7 +283,11 @@ export class CommandQueue {
     { id }: Pick<InventoryTarget, 'id'>,
     planned: readonly PlannedCommand[],
   ): NewCommand[] {
-    return planned.map((command) => scheduledCommand(this.box, { deviceId: id }, command));
+    return planned.map((command) => this.scheduled({ deviceId: id }, command));
+  }
+
+  private scheduled(owner: Owner, planned: PlannedCommand): NewCommand {
+    return scheduledCommand(this.box, owner, { planned, mayShare: this.sharesPayloads });
   }
 }
 

@@ -272,6 +272,22 @@ it('a large command without secrets is shared whatever its type, and read back w
   }
 });
 
+it('the inventory of devices of one kind is stored once, and each gets its own bytes', async () => {
+  const targets = await enrolled(2);
+  for (const { id } of targets) {
+    expect((await adminApi(app).post(`/devices/inventory/${id}`)).status).toBe(201);
+  }
+  const bodies = new Map((await stored()).map(({ sha256, body }) => [String(sha256), body]));
+  expect(bodies.size).toBe(6);
+  for (const { id, device } of targets) {
+    const rows = await app.db.knex('commands').where({ device_id: id }).orderBy('id');
+    expect(rows.map(({ payload }) => payload)).toEqual([null, null, null, null, null, null]);
+    const { uuid, payload_sha256 } = rows[0];
+    const body = String(bodies.get(String(payload_sha256)));
+    expect((await device.idle()).body.toString()).toBe(body.replace(NO_UUID, uuid));
+  }
+});
+
 describe('in an upgrade', () => {
   it.each([
     ['while a process runs that cannot send it', true],
