@@ -193,6 +193,7 @@ export function inventoryFacts(target: InventoryTarget): TargetFacts {
     platform: target.platform,
     osVersion: target.os_version,
     isSupervised: target.is_supervised,
+    isSharedIpad: target.is_multi_user,
     isUserEnrollment: isUserEnrollment(target),
   };
 }

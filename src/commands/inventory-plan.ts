@@ -12,6 +12,8 @@ export interface TargetFacts {
   platform: string | null;
   osVersion: string | null;
   isSupervised: boolean | null;
+  /** False: it would not answer what only a Shared iPad does. */
+  isSharedIpad?: boolean | null | undefined;
   /** Such a device answers fewer queries. */
   isUserEnrollment?: boolean | undefined;
 }
@@ -42,6 +44,7 @@ function targetOf(facts: TargetFacts, supervised: boolean): CommandTarget {
     platform: platformNamed(facts.platform),
     osVersion: facts.osVersion ?? undefined,
     supervised,
+    sharedIpad: facts.isSharedIpad ?? undefined,
     userEnrollment: facts.isUserEnrollment === true,
   };
 }
@@ -93,11 +96,8 @@ export function planSupervisedInventory(facts: TargetFacts): PlannedCommand[] {
   const types = INVENTORY.filter(
     (requestType) => isAllowed(requestType, facts, true) && !isAllowed(requestType, facts, false),
   );
-  const Queries = queriesFor(platformNamed(facts.platform), facts.osVersion ?? undefined, {
-    supervised: true,
-    supervisedOnly: true,
-    userEnrollment: facts.isUserEnrollment === true,
-  });
+  const { platform, osVersion, ...others } = targetOf(facts, true);
+  const Queries = queriesFor(platform, osVersion, { ...others, supervisedOnly: true });
   return [
     ...(Queries.length > 0 ? [{ requestType: 'DeviceInformation', parameters: { Queries } }] : []),
     ...types.map((requestType) => ({ requestType, parameters: {} })),

@@ -12,6 +12,7 @@ export interface InventoryTarget {
   platform: string | null;
   os_version: string | null;
   is_supervised: boolean | null;
+  is_multi_user: boolean | null;
 }
 
 /** The facts that decide which commands a device may be sent; null: not reported. */

@@ -44,7 +44,7 @@ export async function estimateEnrolled(knex: Knex): Promise<number> {
 // are locked, too: what ends an enrollment locks its device first and then removes what the claim adds to.
 const CLAIM_DUE = `
 select d.id, d.udid, d.enrollment_id, d.enrollment_state, d.enrollment_type, d.enrollment_method,
-  d.platform, d.os_version, d.is_supervised
+  d.platform, d.os_version, d.is_supervised, d.is_multi_user
 from device_inventories i join devices d on d.id = i.device_id
 where i.queued_at <= now() - :age * interval '1 ms'
 order by i.queued_at, i.device_id
