@@ -87,6 +87,11 @@ export function keysOf(requestType: string, part: 'keys' | 'response'): object[]
   );
 }
 
+/** What joins the keys of a command's parameters; the keys say it of the keys in them. */
+export function conditionsOf(requestType: string): object[] {
+  return describeCommand(requestType)?.conditions ?? [];
+}
+
 function withRoles(key: RequestKey, requestType: string): object {
   return {
     ...key,

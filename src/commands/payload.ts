@@ -253,7 +253,8 @@ export function checkJsonParameters(
   options: ValueOptions = {},
 ): { value: PlistDict; faults: ErrorDetail[] } {
   const { value, faults } = jsonToPlist(requestType, parameters);
-  const found = [...faults, ...valueFaults(requestType, value, options)];
+  const faulty = faults.flatMap(({ source }) => source?.pointer ?? []);
+  const found = [...faults, ...valueFaults(requestType, value, { ...options, faulty })];
   const hint = Object.hasOwn(HINTS, requestType) ? HINTS[requestType] : undefined;
   if (requestType === 'AccountConfiguration') return { value, faults: found.map(ofAccount) };
   return { value, faults: hint === undefined ? found : found.map((one) => withHint(one, hint)) };

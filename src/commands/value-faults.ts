@@ -1,5 +1,6 @@
 import { parseCertificate } from '../crypto/x509/certificate.js';
 import type { ErrorDetail } from '../errors.js';
+import { conditionFaults } from '../protocol/apple/command-conditions.js';
 import { validateCommand } from '../protocol/apple/command-schema.js';
 import {
   isPlistDict,
@@ -21,25 +22,25 @@ const NO_HASH =
 const NO_CERTIFICATE =
   'ReplyEncryptionCertificate must be a certificate in base64 of its DER; leave it out, and Muster sends its own';
 
-const NO_UPDATE = 'an update needs ProductKey or ProductVersion';
-
 const NO_ZONE =
   'TimeZone must be a name of the IANA time zone database, such as Europe/Berlin or America/New_York';
 
-/** Commands that need one of these keys, none of which is required alone. */
-const ONE_OF: Record<string, readonly string[]> = {
-  DeleteUser: ['UserName', 'DeleteAllUsers'],
-  EnableLostMode: ['Message', 'PhoneNumber'],
-  InstallApplication: ['iTunesStoreID', 'Identifier', 'ManifestURL'],
-  InstallEnterpriseApplication: ['Manifest', 'ManifestURL'],
-  InstallMedia: ['iTunesStoreID', 'MediaURL'],
-  RemoveMedia: ['iTunesStoreID', 'PersistentID'],
-  RequestMirroring: ['DestinationName', 'DestinationDeviceID'],
+const NO_VERSION = 'ProductVersion must be a version, such as 18.1.1';
+
+/** Keys whose text says that they are URLs, and whether of https alone. */
+const URLS: Record<string, { key: string; isSecure: boolean }> = {
+  InstallApplication: { key: 'ManifestURL', isSecure: true },
+  InstallEnterpriseApplication: { key: 'ManifestURL', isSecure: true },
+  InstallMedia: { key: 'MediaURL', isSecure: false },
+  InviteToProgram: { key: 'InvitationURL', isSecure: false },
+  RefreshCellularPlans: { key: 'eSIMServerURL', isSecure: false },
 };
 
 export interface ValueOptions {
   /** Texts with variables are not checked: each device gets its own. */
   mayHaveVariables?: boolean | undefined;
+  /** JSON pointers of what Apple's schema refuses already. */
+  faulty?: readonly string[] | undefined;
 }
 
 /** Whether parameters have no fault, by Apple's schema and by `valueFaults`. */
@@ -52,9 +53,21 @@ export function isValid(requestType: string, parameters: PlistDict): boolean {
 export function valueFaults(
   requestType: string,
   parameters: PlistDict,
-  { mayHaveVariables = false }: ValueOptions = {},
+  { mayHaveVariables = false, faulty }: ValueOptions = {},
 ): ErrorDetail[] {
-  if (Object.hasOwn(ONE_OF, requestType)) return missingFaults(requestType, parameters);
+  const conditions = conditionFaults(requestType, parameters, { pointer: PARAMETERS, faulty });
+  return [
+    ...conditions.map(({ pointer, detail }) => ({ detail, source: { pointer } })),
+    ...urlFaults(requestType, parameters, mayHaveVariables),
+    ...ownFaults(requestType, parameters, mayHaveVariables),
+  ];
+}
+
+function ownFaults(
+  requestType: string,
+  parameters: PlistDict,
+  mayHaveVariables: boolean,
+): ErrorDetail[] {
   switch (requestType) {
     case 'InstallProfile':
       return payloadFaults(parameters.Payload);
@@ -67,7 +80,9 @@ export function valueFaults(
     case 'RotateFileVaultKey':
       return certificateFaults(parameters.ReplyEncryptionCertificate);
     case 'ScheduleOSUpdate':
-      return faultsOfEach(parameters, 'Updates', updateFaults);
+      return faultsOfEach(parameters, 'Updates', (update, pointer) =>
+        versionFaults(update, { pointer, mayHaveVariables }),
+      );
     case 'Settings':
       return faultsOfEach(parameters, 'Settings', (setting, pointer) =>
         zoneFaults(setting, { pointer, mayHaveVariables }),
@@ -77,16 +92,24 @@ export function valueFaults(
   }
 }
 
-function missingFaults(requestType: string, parameters: PlistDict): ErrorDetail[] {
-  const { [requestType]: names = [] } = ONE_OF;
-  if (names.some((name) => isGiven(parameters[name]))) return [];
-  const listed = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
-  return [{ detail: `${requestType} needs ${listed}`, source: { pointer: PARAMETERS } }];
+function urlFaults(
+  requestType: string,
+  parameters: PlistDict,
+  mayHaveVariables: boolean,
+): ErrorDetail[] {
+  if (!Object.hasOwn(URLS, requestType)) return [];
+  const { key, isSecure } = URLS[requestType] as { key: string; isSecure: boolean };
+  const { [key]: url } = parameters;
+  if (typeof url !== 'string' || isUrl(url, isSecure)) return [];
+  if (mayHaveVariables && variablesIn(url).length > 0) return [];
+  const detail = `${key} must be a URL that begins with https://${isSecure ? '' : ' or http://'}`;
+  return [{ detail, source: { pointer: `${PARAMETERS}/${key}` } }];
 }
 
-/** False names nothing: DeleteAllUsers has it as its default. */
-function isGiven(value: PlistValue | undefined): boolean {
-  return value !== undefined && value !== '' && value !== false;
+function isUrl(text: string, isSecure: boolean): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return hostname !== '' && (protocol === 'https:' || (!isSecure && protocol === 'http:'));
 }
 
 function faultsOfEach(
@@ -134,9 +157,13 @@ function isCertificate(der: Buffer): boolean {
   }
 }
 
-function updateFaults({ ProductKey: key, ProductVersion: version }: PlistDict, pointer: string) {
-  const isNamed = key !== undefined || version !== undefined;
-  return isNamed ? [] : [{ detail: NO_UPDATE, source: { pointer } }];
+function versionFaults(
+  { ProductVersion: version }: PlistDict,
+  { pointer, mayHaveVariables }: { pointer: string; mayHaveVariables: boolean },
+): ErrorDetail[] {
+  if (typeof version !== 'string' || /^\d+(\.\d+)*$/.test(version)) return [];
+  if (mayHaveVariables && variablesIn(version).length > 0) return [];
+  return [{ detail: NO_VERSION, source: { pointer: `${pointer}/ProductVersion` } }];
 }
 
 function hashFaults({ passwordHash: hash }: PlistDict, pointer: string): ErrorDetail[] {

@@ -93,6 +93,30 @@ describe('an update of ScheduleOSUpdate', () => {
     expect(pointers(named, { InstallAction })).toEqual(['/Updates/1']);
     expect(pointers(named, { ProductVersion: '18.1.1', InstallAction })).toEqual([]);
   });
+
+  it('has a version of numbers, or a variable where each device gets its own', () => {
+    const updates = (ProductVersion: string) => ({
+      Updates: [{ ProductVersion, InstallAction: 'Default' }],
+    });
+    for (const version of ['18', '18.1', '18.1.1']) {
+      expect(pointersOf('ScheduleOSUpdate', updates(version))).toEqual([]);
+    }
+    for (const version of ['99.x', 'latest', '18.', '$SERIALNUMBER']) {
+      expect(pointersOf('ScheduleOSUpdate', updates(version))).toEqual([
+        '/Updates/0/ProductVersion',
+      ]);
+    }
+    const options = { mayHaveVariables: true };
+    expect(pointersOf('ScheduleOSUpdate', updates('$ATTRIBUTE_next'), options)).toEqual([]);
+  });
+
+  it('is deferred no negative number of times', () => {
+    const update = { ProductKey: 'a', InstallAction: 'InstallLater' };
+    const pointers = (MaxUserDeferrals: number) =>
+      pointersOf('ScheduleOSUpdate', { Updates: [{ ...update, MaxUserDeferrals }] });
+    expect(pointers(0)).toEqual([]);
+    expect(pointers(-1)).toEqual(['/Updates/0/MaxUserDeferrals']);
+  });
 });
 
 describe('the password of an account of AccountConfiguration', () => {
@@ -136,18 +160,29 @@ describe('a time zone', () => {
   });
 });
 
-describe('what is to be installed or removed', () => {
+describe('an address', () => {
   it.each([
-    ['InstallApplication', { Options: { PurchaseMethod: 1 } }, { Identifier: 'com.example.app' }],
-    ['InstallApplication', {}, { iTunesStoreID: 361_309_726 }],
-    ['InstallEnterpriseApplication', {}, { ManifestURL: 'https://mdm.example.org/app.plist' }],
-    ['InstallMedia', { MediaType: 'Book' }, { iTunesStoreID: 361_309_726 }],
-    ['DeleteUser', { DeleteAllUsers: false, UserName: '' }, { UserName: 'ada' }],
-    ['EnableLostMode', { Footnote: 'Please' }, { PhoneNumber: '+49 30 1' }],
-    ['RequestMirroring', { ScanTime: 10 }, { DestinationName: 'Lobby' }],
-    ['RemoveMedia', { MediaType: 'Book' }, { PersistentID: 'handbook' }],
-  ])('has to be named in %s', (requestType, without, named) => {
-    expect(pointersOf(requestType, without)).toEqual(['']);
-    expect(pointersOf(requestType, { ...without, ...named })).toEqual([]);
+    ['InviteToProgram', { ProgramID: 'com.apple.cloudvpp' }, 'InvitationURL'],
+    ['InstallMedia', { MediaType: 'Book' }, 'MediaURL'],
+    ['RefreshCellularPlans', {}, 'eSIMServerURL'],
+  ])('of %s is a URL of http or https', (requestType, others, key) => {
+    const pointers = (url: string, options = {}) =>
+      pointersOf(requestType, { ...others, [key]: url }, options);
+    expect(pointers('https://mdm.example.org/file')).toEqual([]);
+    expect(pointers('http://mdm.example.org/file')).toEqual([]);
+    for (const url of ['somewhere', 'mdm.example.org', 'ftp://mdm.example.org', 'https://', ' ']) {
+      expect([url, pointers(url)]).toEqual([url, [`/${key}`]]);
+    }
+    expect(pointers('$ATTRIBUTE_url')).toEqual([`/${key}`]);
+    expect(pointers('$ATTRIBUTE_url', { mayHaveVariables: true })).toEqual([]);
   });
+
+  it.each(['InstallApplication', 'InstallEnterpriseApplication'])(
+    'of the manifest of %s is one of https',
+    (requestType) => {
+      const pointers = (ManifestURL: string) => pointersOf(requestType, { ManifestURL });
+      expect(pointers('https://mdm.example.org/app.plist')).toEqual([]);
+      expect(pointers('http://mdm.example.org/app.plist')).toEqual(['/ManifestURL']);
+    },
+  );
 });

@@ -1,10 +1,20 @@
-import { keysOf as keysOfCommand } from '../../src/commands/command-types.js';
+import { conditionsOf, keysOf as keysOfCommand } from '../../src/commands/command-types.js';
 import { requestTypes } from '../../src/protocol/apple/command-schema.js';
 import { type Draft, newDraft, newEntry } from '../../web/src/features/commands/form/draft.js';
-import { hideSecrets, type Key, kindOf } from '../../web/src/features/commands/form/keys.js';
+import {
+  type Condition,
+  hideSecrets,
+  isHidden,
+  joinedBy,
+  type Key,
+  kindOf,
+  sortKeys,
+} from '../../web/src/features/commands/form/keys.js';
+import { platformHint } from '../../web/src/features/commands/form/platform-hint.js';
 import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
 import { writeForm } from '../../web/src/features/commands/form/write-form.js';
 import { topicOf } from '../../web/src/features/commands/sender/topics.js';
+import { valueText } from '../../web/src/text/commands.js';
 
 function keysOf(requestType: string): readonly Key[] {
   return keysOfCommand(requestType, 'keys') as Key[];
@@ -12,7 +22,8 @@ function keysOf(requestType: string): readonly Key[] {
 
 function write(requestType: string, draft: Draft) {
   const keys = keysOf(requestType);
-  return writeForm(keys, { ...newDraft(keys), ...draft });
+  const conditions = conditionsOf(requestType) as Condition[];
+  return writeForm(keys, { ...newDraft(keys), ...draft }, conditions);
 }
 
 function kindsOf(requestType: string) {
@@ -68,6 +79,56 @@ describe('the form of a command', () => {
       parameters: { GUID: 'G', password: 'secret' },
       problems: [],
     });
+  });
+
+  it('names the need of one of several keys, and which keys join another one', () => {
+    const none = { pointer: '', code: 'oneNeeded' };
+    expect(write('InstallApplication', {}).problems).toEqual([none]);
+    expect(write('InstallApplication', { Identifier: 'org.example' }).problems).toEqual([]);
+    expect(write('DeleteUser', { DeleteAllUsers: 'false' }).problems).toEqual([none]);
+    expect(write('InstallApplication', { iTunesStoreID: 'x' }).problems).toEqual([
+      { pointer: '/iTunesStoreID', code: 'number' },
+    ]);
+    const [updates] = keysOf('ScheduleOSUpdate') as [Key];
+    const [item] = updates.items as [Key];
+    const { draft } = newEntry(item);
+    const entry = { id: 1, kind: item.name, draft: { ...draft, InstallAction: 'Default' } };
+    expect(write('ScheduleOSUpdate', { Updates: [entry] }).problems).toEqual([
+      { pointer: '/Updates/0', code: 'oneNeeded' },
+    ]);
+    expect(joinedBy('MaxUserDeferrals', updates.conditions)).toEqual([
+      'MaxUserDeferrals needs InstallAction InstallLater.',
+    ]);
+    const sorted = sortKeys(item.keys ?? [], updates.conditions);
+    expect(sorted.required.map(({ name }) => name)).toEqual(['InstallAction']);
+    expect(sorted.needed.map(({ keys }) => keys.map(({ name }) => name))).toEqual([
+      ['ProductKey', 'ProductVersion'],
+    ]);
+    expect(sorted.optional.map(({ name }) => name)).toEqual(['MaxUserDeferrals', 'Priority']);
+  });
+
+  it('says nothing of an optional dictionary that is empty', () => {
+    const { problems } = write('RotateFileVaultKey', { KeyType: 'personal' });
+    expect(problems).toEqual([]);
+  });
+
+  it('says of each setting where it is possible, and shows none that is possible nowhere', () => {
+    const [{ items = [] }] = keysOf('Settings') as [Key];
+    const hints = Object.fromEntries(items.map((item) => [item.name, platformHint(item)]));
+    expect(hints).toMatchObject({
+      Wallpaper: 'Only on iOS, supervised.',
+      HostName: 'Only on macOS.',
+      Bluetooth: 'Only on macOS; on iOS supervised.',
+    });
+    expect(Object.entries(hints).filter(([, hint]) => hint.includes(' .'))).toEqual([]);
+    const hidden = items.flatMap(({ keys = [] }) => keys.filter(isHidden));
+    expect(new Set(hidden.map(({ name }) => name))).toEqual(new Set(['Item', 'GrayscaleEnabled']));
+  });
+
+  it('says what a number among the values of a key means', () => {
+    expect(valueText('Where', 3)).toBe('Both screens (3)');
+    expect(valueText('InstallAction', 'Default')).toBe('Default');
+    expect(valueText('TextSize', 7)).toBe('7');
   });
 
   it('writes values in the types of the schema', () => {

@@ -1,5 +1,9 @@
 import type { Request, RequestHandler, Response } from 'express';
-import { keysOf, commandTypes as readCommandTypes } from '../../commands/command-types.js';
+import {
+  conditionsOf,
+  keysOf,
+  commandTypes as readCommandTypes,
+} from '../../commands/command-types.js';
 import type { Database } from '../../db/connection/database.js';
 import { findTarget } from '../../db/devices/device-repository.js';
 import { AppError } from '../../errors.js';
@@ -150,5 +154,9 @@ async function readCatalogue({ knex }: Database, device: number | undefined): Pr
 }
 
 function catalogueOf(definition: typeof commandTypes, rows: Catalogue['rows']): Catalogue {
-  return { definition: definition as Catalogue['definition'], rows, services: { keysOf } };
+  return {
+    definition: definition as Catalogue['definition'],
+    rows,
+    services: { conditionsOf, keysOf },
+  };
 }

@@ -1,3 +1,4 @@
+import { type Condition, conditionsOf, conditionText } from './command-conditions.js';
 import { commandItem, hasChannel, inherited } from './command-target.js';
 import { isSecretName } from './plist-json.js';
 import type { Platform, SchemaKey, SchemaSystems } from './schema-types.js';
@@ -20,6 +21,13 @@ export interface PlatformRules {
   access_right: string | null;
 }
 
+/** What holds for some keys of one dictionary. */
+export interface ConditionDescription {
+  kind: Condition['kind'];
+  keys: readonly string[];
+  text: string;
+}
+
 /** A key of a command or of an answer. A member without a value is absent. */
 export interface KeyDescription {
   name: string;
@@ -38,6 +46,8 @@ export interface KeyDescription {
   platforms?: PlatformRules[] | undefined;
   /** Keys of a dictionary. */
   keys?: KeyDescription[] | undefined;
+  /** What joins the keys of a dictionary, or of the dictionaries in an array. */
+  conditions?: ConditionDescription[] | undefined;
   /** Elements of an array: one, or one for each kind of element, named by its `Item`. */
   items?: KeyDescription[] | undefined;
   /** Values that a string may have, with their platforms. */
@@ -48,6 +58,8 @@ export interface CommandDescription {
   title: string;
   platforms: PlatformRules[];
   keys: KeyDescription[];
+  /** What joins these keys. */
+  conditions: ConditionDescription[];
   response: KeyDescription[];
 }
 
@@ -60,12 +72,23 @@ export function describeCommand(requestType: string): CommandDescription | undef
     title: (item.label ?? requestType).replace(/ Command$/, ''),
     platforms: platformRules(levels),
     get keys() {
-      return describeKeys(item.keys, levels);
+      return describeKeys(item.keys, levels).map((key) => {
+        const conditions = describeConditions(requestType, key.name);
+        return conditions.length === 0 ? key : { ...key, conditions };
+      });
     },
+    conditions: describeConditions(requestType),
     get response() {
       return describeKeys(item.response, levels);
     },
   };
+}
+
+function describeConditions(requestType: string, within?: string): ConditionDescription[] {
+  return conditionsOf(requestType, within).map((condition) => {
+    const { kind, keys } = condition;
+    return { kind, keys, text: conditionText(condition) };
+  });
 }
 
 type Levels = (SchemaSystems | undefined)[];

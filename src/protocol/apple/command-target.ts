@@ -1,4 +1,5 @@
 import { bitOfRight } from './access-rights.js';
+import { withLimits } from './command-limits.js';
 import commands from './commands.json';
 import type { Platform, SchemaItem, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 
@@ -125,7 +126,7 @@ export function hasVersion(version: string | null, minimum: string): boolean {
   return compareVersions(version, minimum) >= 0;
 }
 
-const items = commands.items as unknown as SchemaItem[];
+const items = (commands.items as unknown as SchemaItem[]).map(withLimits);
 const byRequestType = new Map(items.map((item) => [item.requestType, item]));
 
 /** Apple's request types, in alphabetical order. */

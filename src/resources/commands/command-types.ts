@@ -1,4 +1,4 @@
-import type { keysOf } from '../../commands/command-types.js';
+import type { conditionsOf, keysOf } from '../../commands/command-types.js';
 import { bool, json, oneOf, text } from '../../jsonapi/definition/attributes.js';
 import {
   type DeriveSource,
@@ -8,6 +8,7 @@ import {
 import type { Row } from '../../jsonapi/store.js';
 
 export interface CommandTypeServices {
+  conditionsOf: typeof conditionsOf;
   keysOf: typeof keysOf;
 }
 
@@ -23,6 +24,7 @@ const OF_COMMAND = {
   request_type: text(known),
   requirements: json({ ...known, heavy: true }),
   keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
+  conditions: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
   response_keys: json({ ...known, heavy: true, derivedFrom: ['request_type'] }),
 };
 
@@ -54,5 +56,6 @@ function derive(
   { request_type }: Row,
   { services }: DeriveSource<CommandTypeServices>,
 ): unknown {
+  if (name === 'conditions') return services.conditionsOf(String(request_type));
   return services.keysOf(String(request_type), name === 'keys' ? 'keys' : 'response');
 }

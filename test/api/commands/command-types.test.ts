@@ -117,6 +117,35 @@ describe('the catalogue of commands', () => {
     expect([name, items.length, items[0].choices[0].value]).toEqual(['Queries', 1, 'UDID']);
   });
 
+  it('shows what joins keys, also those of a dictionary and of the elements of an array', async () => {
+    const shown = async (requestType: string) =>
+      (await read(`/${requestType}?fields[command_types]=keys,conditions`)).data.attributes;
+    expect((await shown('DeviceLock')).conditions).toEqual([]);
+    expect((await shown('InstallApplication')).conditions).toEqual([
+      {
+        kind: 'one_of',
+        keys: ['iTunesStoreID', 'Identifier', 'ManifestURL'],
+        text: 'Exactly one of these is needed: iTunesStoreID, Identifier or ManifestURL.',
+      },
+    ]);
+    const { conditions, keys } = await shown('ScheduleOSUpdate');
+    expect([conditions, keys[0].conditions]).toEqual([
+      [],
+      [
+        {
+          kind: 'at_least_one_of',
+          keys: ['ProductKey', 'ProductVersion'],
+          text: 'One of these is needed: ProductKey or ProductVersion.',
+        },
+        {
+          kind: 'requires',
+          keys: ['MaxUserDeferrals', 'InstallAction'],
+          text: 'MaxUserDeferrals needs InstallAction InstallLater.',
+        },
+      ],
+    ]);
+  });
+
   it('pages by number and by cursor', async () => {
     const second = await read(url({ 'page[size]': '30', 'page[number]': '2' }));
     expect([second.meta, idsIn(second)[0]]).toEqual([{ count: 30, total: 68 }, 'LOMDeviceRequest']);

@@ -712,6 +712,7 @@ export interface components {
             request_type?: string;
             requirements?: unknown;
             keys?: unknown;
+            conditions?: unknown;
             response_keys?: unknown;
             eligible?: boolean;
             reasons?: unknown;

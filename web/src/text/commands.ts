@@ -99,6 +99,8 @@ export const commandsText = {
     secretSafe: 'Secret.',
     whenLeftOut: (what: string) => `Left empty: ${what}`,
     onlyOn: (platforms: string) => `Only on ${platforms}.`,
+    onlySupervised: (platforms: string) => `Only on ${platforms}, supervised.`,
+    onlyOnSome: (any: string, supervised: string) => `Only on ${any}; on ${supervised} supervised.`,
     between: (min: string, max: string) => `${min} to ${max}.`,
     atLeast: (min: string) => `At least ${min}.`,
     atMost: (max: string) => `At most ${max}.`,
@@ -114,6 +116,7 @@ export const commandsText = {
   problems: {
     required: 'Required.',
     chooseOne: 'Choose at least one.',
+    oneNeeded: 'Fill in one of these.',
     number: 'This is not a number.',
     integer: 'This is not a whole number.',
     range: (min: string, max: string) => `Must be ${min} to ${max}.`,
@@ -237,6 +240,33 @@ export const commandsText = {
     leaveWhy: 'What you filled in is lost.',
   },
 };
+
+/** What the numbers mean that a key takes. */
+const VALUES: Record<string, Record<string, string>> = {
+  Where: { 1: 'Lock screen', 2: 'Home screen', 3: 'Both screens' },
+  RecommendationCadence: { 0: 'Both versions', 1: 'The oldest version', 2: 'The newest version' },
+  PurchaseMethod: { 0: 'Free, or by redemption code', 1: 'By license' },
+  ManagementFlags: {
+    1: 'Remove with the MDM profile',
+    4: 'No backup of its data',
+    5: 'Both: remove with the MDM profile, no backup',
+  },
+  PasscodeLockGracePeriod: {
+    0: 'At once',
+    60: '1 minute',
+    300: '5 minutes',
+    900: '15 minutes',
+    3600: '1 hour',
+    14400: '4 hours',
+  },
+  TextSize: { 0: 'Smallest', 4: 'Usual', 11: 'Largest' },
+};
+
+/** A value of Apple's, with what it means where it is a mere number. */
+export function valueText(key: string, value: unknown): string {
+  const meaning = VALUES[key]?.[String(value)];
+  return meaning === undefined ? String(value) : `${meaning} (${value})`;
+}
 
 /** The reason of a refusal in words; one without a text as its code says it. */
 export function refusalOf(code: string): string {

@@ -76,6 +76,43 @@ export const TASKS = {
     await page.getByText('Required.', { exact: true }).waitFor();
   },
 
+  'a command that needs one of several settings says so, and that they exclude each other': async (
+    session,
+  ) => {
+    const { page } = session;
+    await open(session, `/commands/new?rules=${rules(PHONES, ENROLLED)}&type=InstallApplication`);
+    const group = page.getByRole('group', { name: /^Exactly one of these is needed/ });
+    await group.waitFor();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await group.getByText('Fill in one of these.').waitFor();
+    await group.locator('input:focus').waitFor();
+    await session.assertAccessible();
+    await group.getByLabel('iTunes store ID').fill('361309726');
+    await group.getByText('Fill in one of these.').waitFor({ state: 'detached' });
+    await group.getByLabel('Identifier', { exact: true }).fill('org.example.app');
+    await group.getByText(/^InstallApplication takes only one of/).waitFor();
+    await group.getByLabel('Identifier', { exact: true }).fill('');
+    await page.getByRole('button', { name: /^Send to \d+ devices?$/ }).waitFor();
+  },
+
+  'a setting says where it is possible, and what its values mean': async (session) => {
+    const { page } = session;
+    await open(session, `/commands/new?rules=${rules(PHONES, ENROLLED)}&type=Settings`);
+    const kind = page.getByLabel('Kind');
+    const add = page.getByRole('button', { name: 'Add to Settings' });
+    await add.click();
+    const wallpaper = page.getByRole('group', { name: 'Wallpaper' });
+    await wallpaper.getByText('Only on iOS, supervised.').waitFor();
+    await wallpaper.getByLabel('Where').selectOption('Lock screen (1)');
+    await kind.selectOption('Accessibility settings');
+    await add.click();
+    const accessibility = page.getByRole('group', { name: 'Accessibility settings' });
+    await accessibility.getByLabel('Text size').selectOption('Largest (11)');
+    assertEqual(await page.getByText('Only on .').count(), 0, 'hints without a platform');
+    assertEqual(await accessibility.getByLabel('Grayscale').count(), 0, 'settings of no platform');
+    await session.assertAccessible();
+  },
+
   'a command that no device can take says why': async (session) => {
     const { page } = session;
     await open(session, `/commands/new?rules=${rules(ENROLLED, PHONES)}&type=SetRecoveryLock`);

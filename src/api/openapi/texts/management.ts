@@ -48,7 +48,12 @@ export const MANAGEMENT_TEXTS = {
     keys:
       'Of `parameters`: `name`, `type`, `presence`, `default`, `values`, `min`, `max`, `min_items`, ' +
       '`max_items`, `format`, `is_secret`; `when_left_out`: what Muster fills in; `platforms` where they differ from those of the command; ' +
-      '`keys` of a dictionary, `items` of an array, `choices` of a string. A name `ANY` is any name.',
+      '`keys` of a dictionary, `items` of an array, `choices` of a string; `conditions` that join those keys. ' +
+      'A name `ANY` is any name.',
+    conditions:
+      'What joins the keys of `parameters`: `keys`, `text` as a sentence, and `kind`: `one_of` (exactly one), `at_least_one_of`, ' +
+      '`together` (all or none), `requires` (the first one only with the second), `excludes` (only without it). ' +
+      'A parameter that breaks one is answered 422.',
     response_keys: 'Of the answer, as `keys`.',
     eligible: 'Whether it may be queued for the device. Only with `device`.',
     reasons: 'Why not: `code` and `detail` as a 422 gives them. Only with `device`.',

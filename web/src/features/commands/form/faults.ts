@@ -50,7 +50,7 @@ export function byPointer(faults: readonly (readonly [string, string])[]): Field
 export function parameterFaults(error: unknown): (readonly [string, string])[] {
   return faultsOf(error).flatMap((fault) => {
     const { pointer = '' } = fault.source ?? {};
-    if (!pointer.startsWith(`${PARAMETERS}/`)) return [];
+    if (pointer !== PARAMETERS && !pointer.startsWith(`${PARAMETERS}/`)) return [];
     return [[pointer.slice(PARAMETERS.length), fault.detail ?? fault.title ?? ''] as const];
   });
 }
@@ -73,7 +73,7 @@ export function otherFault(error: unknown, keys: readonly string[]): Error | und
     const [, name = '', key = ''] = /^\/data\/attributes\/([^/]+)\/?([^/]*)/.exec(
       source?.pointer ?? '',
     ) ?? [''];
-    return OPTIONS.includes(name) || (name === 'parameters' && keys.includes(key));
+    return OPTIONS.includes(name) || (name === 'parameters' && (key === '' || keys.includes(key)));
   };
   return faults.length > 0 && faults.every(isShown) ? undefined : error;
 }

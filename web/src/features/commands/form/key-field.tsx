@@ -1,4 +1,4 @@
-import { commandsText } from '../../../text/commands';
+import { commandsText, valueText } from '../../../text/commands';
 import { CheckList } from '../../../ui/check-list';
 import { Choice, Field } from '../../../ui/field';
 import { TextArea } from '../../../ui/text-area';
@@ -16,6 +16,8 @@ const words = commandsText.form;
 
 export interface KeyFieldProps {
   keyOf: Key;
+  /** What joins it with other keys, in sentences. */
+  joined?: readonly string[];
   pointer: string;
   value: DraftValue;
   faults: FieldFaults;
@@ -24,10 +26,10 @@ export interface KeyFieldProps {
 
 /** The field that suits the key. */
 export function KeyField(props: KeyFieldProps) {
-  const { keyOf: key, pointer, value, faults, onChange } = props;
+  const { keyOf: key, joined, pointer, value, faults, onChange } = props;
   const kind = kindOf(key);
   const label = <KeyLabel name={key.name} />;
-  const hint = useHint(key);
+  const hint = useHint(key, joined);
   const error = faultAt(faults, pointer);
   const common = { label, hint, error, onChange };
   switch (kind) {
@@ -75,7 +77,11 @@ export function KeyField(props: KeyFieldProps) {
 
 function optionsOf(key: Key) {
   const named = (value: unknown) =>
-    typeof value === 'boolean' ? (value ? commandsText.yes : commandsText.no) : String(value);
+    typeof value === 'boolean'
+      ? value
+        ? commandsText.yes
+        : commandsText.no
+      : valueText(key.name, value);
   const values = key.type === 'boolean' ? [true, false] : allowedValues(key);
   const isSet = key.default !== undefined;
   const unset = isSet ? words.notSetDefault(named(key.default)) : words.notSet;

@@ -3,13 +3,14 @@ import { meQuery } from '../../../api/me';
 import { commandsText } from '../../../text/commands';
 import { limits } from './faults';
 import { type Key, kindOf } from './keys';
+import { platformHint } from './platform-hint';
 
 const words = commandsText.form;
 
 /** What to know before the key is filled in. */
-export function useHint(key: Key): string | undefined {
+export function useHint(key: Key, joined: readonly string[] = []): string | undefined {
   const { data: me } = useQuery(meQuery);
-  const { min, max, min_items: least, max_items: most, platforms } = key;
+  const { min, max, min_items: least, max_items: most } = key;
   const sentences = [
     key.presence === 'optional' ? '' : `${words.required}.`,
     key.is_secret ? (me?.role === 'admin' ? words.secretSafe : words.secret) : '',
@@ -21,8 +22,9 @@ export function useHint(key: Key): string | undefined {
       commandsText.problems.itemsAtLeast,
       commandsText.problems.itemsAtMost,
     ]),
-    platforms === undefined ? '' : words.onlyOn(platforms.map((one) => one.platform).join(', ')),
+    platformHint(key),
     defaultHint(key),
+    ...joined,
   ].filter((sentence) => sentence !== '');
   return sentences.length === 0 ? undefined : sentences.join(' ');
 }

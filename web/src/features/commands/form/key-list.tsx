@@ -7,6 +7,7 @@ import type { KeyFieldProps } from './key-field';
 import { Members } from './key-group';
 import { KeyLabel } from './key-label';
 import { pointerTo } from './keys';
+import { platformHint } from './platform-hint';
 import { wordsOf } from './words-of';
 
 const words = commandsText.form;
@@ -49,8 +50,10 @@ export function KeyList({ keyOf, pointer, value, hint, faults, onChange }: Props
             >
               ×
             </Button>
+            {platformHint(kind) !== '' && <p className="field-hint">{platformHint(kind)}</p>}
             <Members
               keyOf={kind}
+              conditions={keyOf.conditions}
               pointer={pointerTo(pointer, index)}
               value={entry.draft}
               faults={faults}

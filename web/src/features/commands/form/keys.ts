@@ -1,3 +1,10 @@
+/** What joins keys of one dictionary, as GET /command_types says it. */
+export interface Condition {
+  kind: 'one_of' | 'at_least_one_of' | 'together' | 'requires' | 'excludes';
+  keys: readonly string[];
+  text: string;
+}
+
 /** A key of a command as GET /command_types describes it. */
 export interface Key {
   name: string;
@@ -22,8 +29,10 @@ export interface Key {
   is_secret?: boolean;
   /** What the server does then. */
   when_left_out?: string;
-  platforms?: readonly { platform: string }[];
+  platforms?: readonly { platform: string; supervised?: boolean }[];
   keys?: readonly Key[];
+  /** Of the keys of a dictionary, or of those of each element. */
+  conditions?: readonly Condition[];
   items?: readonly Key[];
   choices?: readonly { value: string }[];
 }
@@ -92,9 +101,36 @@ export function constantOf(key: Key): unknown {
   return key.presence === 'required' && values.length === 1 ? values[0] : undefined;
 }
 
-/** Which kind an element of a list is: nobody has to fill that in. */
+/** The keys of a form in their order: required ones, those of which one is needed, the others. */
+export function sortKeys(keys: readonly Key[], conditions: readonly Condition[] = []) {
+  const shown = keys.filter((key) => !isHidden(key));
+  const needed = conditions.filter(needsOne).map((condition) => ({
+    condition,
+    keys: shown.filter(({ name }) => condition.keys.includes(name)),
+  }));
+  const others = shown.filter((key) => !needed.some((group) => group.keys.includes(key)));
+  return {
+    required: others.filter(({ presence }) => presence === 'required'),
+    needed,
+    optional: others.filter(({ presence }) => presence === 'optional'),
+  };
+}
+
+/** Whether one of its keys has to be there. */
+export function needsOne({ kind }: Condition): boolean {
+  return kind === 'one_of' || kind === 'at_least_one_of';
+}
+
+/** What is said at the field of a key. That one of several is needed is said above them. */
+export function joinedBy(name: string, conditions: readonly Condition[] = []): readonly string[] {
+  const own = conditions.filter((one) => !needsOne(one) && one.keys.includes(name));
+  return own.map(({ text }) => text);
+}
+
+/** Which kind an element of a list is, and what no platform takes: nobody has to fill that in. */
 export function isHidden(key: Key): boolean {
-  return key.name === 'Item' && constantOf(key) !== undefined;
+  const isKind = key.name === 'Item' && constantOf(key) !== undefined;
+  return isKind || key.platforms?.length === 0;
 }
 
 /** One step down a JSON pointer. */

@@ -1,9 +1,10 @@
 // Imports with extensions: tests that run in Node read this file, too.
 import type { Draft, DraftValue, Entry } from './draft.js';
-import { allowedValues, type Key, kindOf, pointerTo } from './keys.js';
+import { allowedValues, type Condition, type Key, kindOf, needsOne, pointerTo } from './keys.js';
 
 export type ProblemCode =
   | 'required'
+  | 'oneNeeded'
   | 'chooseOne'
   | 'number'
   | 'integer'
@@ -30,14 +31,26 @@ interface Written {
   problems: Problem[];
 }
 
-export function writeForm(keys: readonly Key[], draft: Draft): Written {
+export function writeForm(
+  keys: readonly Key[],
+  draft: Draft,
+  conditions: readonly Condition[] = [],
+): Written {
   const problems: Problem[] = [];
-  return { parameters: writeMembers(keys, draft, { pointer: '', problems }), problems };
+  const place = { pointer: '', problems, conditions };
+  return { parameters: writeMembers(keys, draft, place), problems };
+}
+
+/** Whether it only says that something is missing. */
+export function isMissing({ code }: Problem): boolean {
+  return code === 'required' || code === 'chooseOne' || code === 'oneNeeded';
 }
 
 interface Place {
   pointer: string;
   problems: Problem[];
+  /** What joins the keys there. */
+  conditions?: readonly Condition[] | undefined;
 }
 
 function writeMembers(keys: readonly Key[], draft: Draft, place: Place) {
@@ -45,16 +58,31 @@ function writeMembers(keys: readonly Key[], draft: Draft, place: Place) {
   for (const key of keys) {
     const pointer = pointerTo(place.pointer, key.name);
     const before = place.problems.length;
-    const value = writeValue(key, draft[key.name] ?? '', { ...place, pointer });
-    const isMissing = value === undefined && place.problems.length === before;
+    const { problems } = place;
+    const value = writeValue(key, draft[key.name] ?? '', { pointer, problems });
+    const isEmpty = value === undefined && problems.length === before;
     if (value !== undefined) members[key.name] = value;
-    else if (isMissing && key.presence === 'required') {
+    else if (isEmpty && key.presence === 'required') {
       const kind = kindOf(key);
       const isChoice = kind === 'choices' || kind === 'list';
-      place.problems.push({ pointer, code: isChoice ? 'chooseOne' : 'required' });
+      problems.push({ pointer, code: isChoice ? 'chooseOne' : 'required' });
+    }
+  }
+  for (const condition of place.conditions ?? []) {
+    if (needsOne(condition) && !isAnswered(condition, members, place)) {
+      place.problems.push({ pointer: place.pointer, code: 'oneNeeded' });
     }
   }
   return members;
+}
+
+/** Whether one of the keys has a value, or one that is none. No is the default of each boolean among them. */
+function isAnswered({ keys }: Condition, members: object, { pointer, problems }: Place): boolean {
+  return keys.some((name) => {
+    const value = members[name as keyof typeof members] as unknown;
+    const at = pointerTo(pointer, name);
+    return (value !== undefined && value !== false) || problems.some((one) => one.pointer === at);
+  });
 }
 
 /** Undefined where nothing is filled in, or what is filled in is no value. */
@@ -75,24 +103,21 @@ function writeValue(key: Key, value: DraftValue, place: Place): unknown {
 
 /** An optional one is there as soon as one of its members is. */
 function writeDictionary(key: Key, draft: Draft, place: Place): unknown {
-  const { keys = [], presence } = key;
+  const { keys = [], presence, conditions } = key;
   const own: Problem[] = [];
-  const members = writeMembers(keys, draft, { ...place, problems: own });
-  const isMissing = Object.keys(members).length === 0 && own.every(isRequired);
-  if (presence === 'optional' && isMissing) return undefined;
+  const members = writeMembers(keys, draft, { ...place, conditions, problems: own });
+  const isEmpty = Object.keys(members).length === 0 && own.every(isMissing);
+  if (presence === 'optional' && isEmpty) return undefined;
   place.problems.push(...own);
   return members;
 }
 
-function isRequired({ code }: Problem): boolean {
-  return code === 'required' || code === 'chooseOne';
-}
-
 function writeList(key: Key, entries: readonly Entry[], place: Place): unknown {
-  const { items = [] } = key;
+  const { items = [], conditions } = key;
   const written = entries.map(({ kind, draft }, index) => {
     const { keys = [] } = items.find(({ name }) => name === kind) ?? {};
-    return writeMembers(keys, draft, { ...place, pointer: pointerTo(place.pointer, index) });
+    const pointer = pointerTo(place.pointer, index);
+    return writeMembers(keys, draft, { ...place, conditions, pointer });
   });
   return counted(key, written, place);
 }

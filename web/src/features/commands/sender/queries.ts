@@ -3,7 +3,7 @@ import { call, client } from '../../../api/client';
 import { once, useMutation } from '../../../api/mutation';
 import { rowsOf } from '../../../api/rows';
 import type { paths } from '../../../api/schema';
-import type { Key } from '../form/keys';
+import type { Condition, Key } from '../form/keys';
 import { type Target, targetRules } from './targets';
 
 /** Apple's schema changes with the server alone. */
@@ -17,6 +17,12 @@ export interface CommandType {
   platforms: string;
   eligible?: boolean;
   reasons?: readonly { detail?: string }[];
+}
+
+/** A command with what its form needs. */
+export interface CommandForm extends CommandType {
+  keys: readonly Key[];
+  conditions: readonly Condition[];
 }
 
 /** All commands; with a device, whether it takes each. */
@@ -40,11 +46,12 @@ export function commandTypeQuery(requestType: string) {
       const params = {
         path: { request_type: requestType },
         query: {
-          'fields[command_types]': 'request_type,title,role,is_destructive,platforms,keys',
+          'fields[command_types]':
+            'request_type,title,role,is_destructive,platforms,keys,conditions',
         },
       };
       const { data } = await call(() => client.GET('/command_types/{request_type}', { params }));
-      return data?.attributes as CommandType & { keys: readonly Key[] };
+      return data?.attributes as CommandForm;
     },
   });
 }

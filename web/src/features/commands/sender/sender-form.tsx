@@ -11,20 +11,19 @@ import { Section } from '../../../ui/page';
 import { CommandForm } from '../form/command-form';
 import { newDraft } from '../form/draft';
 import { byPointer, otherFault, parameterFaults, problemText } from '../form/faults';
-import type { Key } from '../form/keys';
 import { hideSecrets } from '../form/keys';
 import { visibleKeys } from '../form/visible-keys';
-import { writeForm } from '../form/write-form';
+import { isMissing, writeForm } from '../form/write-form';
 import { actionOf, ConfirmSend } from './confirm-send';
 import { DryRun } from './dry-run';
 import { NO_OPTIONS, optionAttributes } from './options';
 import { OptionsForm } from './options-form';
-import { bodyOf, type CommandType, type Order, useSend } from './queries';
+import { bodyOf, type CommandForm as Form, type Order, useSend } from './queries';
 import { type Target, targetAttributes } from './targets';
 import { useDryRun } from './use-dry-run';
 
 interface Props {
-  type: CommandType & { keys: readonly Key[] };
+  type: Form;
   target: Target | undefined;
 }
 
@@ -41,7 +40,7 @@ export function SenderForm({ type, target }: Props) {
   const navigate = useNavigate();
   const send = useSend();
 
-  const { parameters, problems } = writeForm(keys, draft);
+  const { parameters, problems } = writeForm(keys, draft, type.conditions);
   const isNamed = target !== undefined && target.kind !== 'invalid';
   const order: Order = {
     request_type: requestType,
@@ -58,7 +57,7 @@ export function SenderForm({ type, target }: Props) {
   const serverError = send.error ?? dryRun.error;
   const faults = byPointer([
     ...problems
-      .filter(({ code }) => isTried || (code !== 'required' && code !== 'chooseOne'))
+      .filter((problem) => isTried || !isMissing(problem))
       .map((problem) => [problem.pointer, problemText(problem)] as const),
     ...parameterFaults(serverError),
   ]);
@@ -112,7 +111,13 @@ export function SenderForm({ type, target }: Props) {
   return (
     <form ref={form} className="sender" onSubmit={submit} noValidate>
       <div className="sender-main">
-        <CommandForm keys={keys} draft={draft} faults={faults} onChange={changing(setDraft)} />
+        <CommandForm
+          keys={keys}
+          conditions={type.conditions}
+          draft={draft}
+          faults={faults}
+          onChange={changing(setDraft)}
+        />
         <OptionsForm options={options} error={serverError} onChange={changing(setOptions)} />
         <AsCurl
           words={text.curl}
@@ -161,7 +166,7 @@ export function SenderForm({ type, target }: Props) {
 
 function focusFault(form: HTMLFormElement | null): void {
   const fault = form?.querySelector<HTMLElement>(
-    '[aria-invalid="true"], [data-invalid] select, [data-invalid] button',
+    '[aria-invalid="true"], [data-invalid] :is(input, textarea, select, button)',
   );
   fault?.focus();
 }
