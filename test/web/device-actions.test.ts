@@ -5,6 +5,8 @@ import {
   type Asker,
   actionRequest,
   type CommandType,
+  deletionFor,
+  deletionRequest,
   fieldsOf,
   isTyped,
   offersOf,
@@ -42,6 +44,14 @@ describe('the actions of a device', () => {
     expect(namesFor('viewer')).toEqual([]);
     expect(namesFor('operator')).not.toContain('EraseDevice');
     expect(namesFor('admin')).toContain('EraseDevice');
+  });
+
+  it('delete the record for admins, say to operators who can, and are no word to viewers', () => {
+    const [forAdmin] = deletionFor('admin');
+    expect([forAdmin?.hasDialog, forAdmin?.reason]).toEqual([true, undefined]);
+    expect(deletionFor('operator').map(({ reason }) => reason?.code)).toEqual(['needs_admin']);
+    expect([...deletionFor('viewer'), ...deletionFor(undefined)]).toEqual([]);
+    expect(deletionRequest(7)).toEqual({ method: 'DELETE', path: '/api/v1/devices/7' });
   });
 
   it('turn Lost Mode on when it is off, and off when it is on', () => {

@@ -189,6 +189,7 @@ export interface paths {
             path?: never;
         };
         get: operations["getDevice"];
+        delete: operations["deleteDevice"];
         patch: operations["updateDevice"];
     };
     "/devices/{id}/changes": {
@@ -4002,6 +4003,21 @@ export interface operations {
         requestBody?: never;
         responses: {
             200: components["responses"]["devices"];
+        };
+    };
+    deleteDevice: {
+        parameters: {
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency_key"];
+                "If-Match"?: components["parameters"]["if_match"];
+            };
+            path: {
+                id: components["parameters"]["id"];
+            };
+        };
+        requestBody?: never;
+        responses: {
+            204: components["responses"]["204"];
         };
     };
     updateDevice: {

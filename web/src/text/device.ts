@@ -31,6 +31,7 @@ const REASONS: Record<string, string> = {
   not_supervised: 'Only for supervised devices.',
   forbidden_by_enrollment: 'The enrollment of this device does not allow it.',
   device_unenrolled: 'Not enrolled.',
+  needs_admin: 'Needs the role admin.',
   no_unlock_token: 'The device has sent no unlock token in this enrollment.',
 };
 
@@ -84,6 +85,7 @@ export const deviceText = {
     DisableLostMode: 'Turn Lost Mode off',
     Settings: 'Rename',
     EraseDevice: 'Erase',
+    Delete: 'Delete the record',
   },
   reason: (code: string, detail: string) => {
     const platform = PLATFORM.exec(detail)?.[1];

@@ -7,6 +7,7 @@ export const devicesText = {
   table: 'Devices',
   count: (total: number, estimated: boolean) =>
     `${estimated ? 'about ' : ''}${total.toLocaleString('en')} ${total === 1 ? 'device' : 'devices'}`,
+  deleted: (name: string) => `${name} is deleted.`,
   none: 'No device matches.',
   noneWhy: 'Remove a filter, or search for less.',
   noneAtAll: 'No device has enrolled yet.',

@@ -9,9 +9,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   commands_failing:
     'Read the device’s errors below Commands, remove their cause and send the command again: the finding ends when the device acknowledges one, or 30 days after the last failure.',
   unenrolled:
-    'Enroll the device again. If it is retired, leave its record as it is: nothing is wrong.',
+    'Enroll the device again. If it is retired, an admin deletes its record, or it is left: nothing is wrong.',
   erased:
-    'Setup Assistant enrolls it again if Automated Device Enrollment is set up for it; otherwise its user does. If it is retired, delete its record by the API.',
+    'Setup Assistant enrolls it again if Automated Device Enrollment is set up for it; otherwise its user does. If it is retired, an admin deletes its record.',
 };
 
 const WARNINGS: Readonly<Record<string, string>> = {

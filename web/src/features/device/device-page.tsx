@@ -9,7 +9,7 @@ import { AsCurl } from '../../ui/as-curl';
 import { Missing } from '../../ui/missing';
 import { Page } from '../../ui/page';
 import { ActionResult } from './actions/action-result';
-import type { Offer } from './actions/actions';
+import { deletionFor, type Offer } from './actions/actions';
 import { DeviceActions } from './actions/device-actions';
 import { DeviceState } from './device-state';
 import { DeviceTabs } from './device-tabs';
@@ -50,7 +50,7 @@ function OneDevice({ id }: { id: number }) {
           <>
             <DeviceState device={data.device} />
             <ActionResult device={data.device} sending={sending} isAsked={chosen !== undefined} />
-            <Diagnosis device={data.device} />
+            <Diagnosis device={data.device} onDelete={() => setChosen(deletionFor('admin')[0])} />
             <DeviceTabs {...data} tab={tab} />
           </>
         )}

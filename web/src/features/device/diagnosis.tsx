@@ -7,7 +7,7 @@ import { FindingCard } from './finding-card';
 import { type Device, diagnosisQuery } from './queries';
 
 /** Why the device does not do what it should, and what helps. */
-export function Diagnosis({ device }: { device: Device }) {
+export function Diagnosis({ device, onDelete }: { device: Device; onDelete: () => void }) {
   const { id } = device;
   const query = useQuery(diagnosisQuery(id));
   const isQuiet = query.data?.length === 0;
@@ -19,7 +19,7 @@ export function Diagnosis({ device }: { device: Device }) {
             <ul className="findings">
               {findings.map((finding) => (
                 <li key={finding.code}>
-                  <FindingCard id={id} finding={finding} />
+                  <FindingCard id={id} finding={finding} onDelete={onDelete} />
                 </li>
               ))}
             </ul>

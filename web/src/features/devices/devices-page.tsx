@@ -1,5 +1,5 @@
-import { useNavigate, useSearch } from '@tanstack/react-router';
-import { useCallback, useMemo } from 'react';
+import { useLocation, useNavigate, useSearch } from '@tanstack/react-router';
+import { useCallback, useEffect, useMemo, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { ErrorPanel } from '../../api/error-panel';
 import { useMutation } from '../../api/mutation';
@@ -70,6 +70,7 @@ export function DevicesPage() {
         </>
       }
     >
+      <Deleted />
       <FilterBar search={search} onChange={change} />
       {csv.error !== null && <ActionError error={csv.error} />}
       {query.error !== null && (
@@ -117,6 +118,18 @@ export function DevicesPage() {
       )}
       <AsCurl words={text.curl} requests={[{ path: listPath(shape) }]} />
     </Page>
+  );
+}
+
+/** Which device was deleted on its page, which led here. It is said once the line is there. */
+function Deleted() {
+  const name = useLocation({ select: ({ state }) => state.deleted });
+  const [said, setSaid] = useState<string>();
+  useEffect(() => setSaid(name), [name]);
+  return (
+    <p role="status" className={said === undefined ? 'visually-hidden' : 'soft'}>
+      {said !== undefined && words.deleted(said)}
+    </p>
   );
 }
 

@@ -14,7 +14,7 @@ export function ActionMenu({ offers, onChoose }: Props) {
   const items = offers.map(({ name, hasDialog, reason }) => ({
     name,
     label: hasDialog ? `${words[name]} …` : words[name],
-    isDanger: name === 'EraseDevice',
+    isDanger: name === 'EraseDevice' || name === 'Delete',
     reason: reason && deviceText.reason(reason.code, reason.detail),
   }));
   const choose = (name: string) => {

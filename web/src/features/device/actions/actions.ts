@@ -28,8 +28,12 @@ export interface Reason {
   detail: string;
 }
 
+/** No command: it deletes what the server has of the device. */
+const DELETION = 'Delete';
+export type OfferName = ActionName | typeof DELETION;
+
 export interface Offer {
-  name: ActionName;
+  name: OfferName;
   /** A dialog asks for more before anything is sent. */
   hasDialog: boolean;
   /** Why the device cannot take it; undefined: it can. */
@@ -60,6 +64,10 @@ const NOT_SUPERVISED: Reason = {
   code: 'not_supervised',
   detail: 'only a supervised device can be renamed',
 };
+const NEEDS_ADMIN: Reason = {
+  code: 'needs_admin',
+  detail: 'deleting a device needs the role admin',
+};
 const USERS_OWN: Reason = {
   code: 'forbidden_by_enrollment',
   detail: 'the device is its own user’s, and named by nobody else',
@@ -78,6 +86,16 @@ export function offersOf(types: readonly CommandType[], asker: Asker): Offer[] {
     const hasDialog = name === 'Settings' || (type.is_destructive ?? true);
     return [{ name, hasDialog, reason }];
   });
+}
+
+/** The last of the offers. A device need not be enrolled for it. */
+export function deletionFor(role: string | undefined): Offer[] {
+  if (role !== 'admin' && role !== 'operator') return [];
+  return [{ name: DELETION, hasDialog: true, reason: role === 'admin' ? undefined : NEEDS_ADMIN }];
+}
+
+export function deletionRequest(id: number): ApiRequest {
+  return { method: 'DELETE', path: `/api/v1/devices/${id}` };
 }
 
 /** Eligibility is of the whole command: the token, and the one setting, are looked at here. */

@@ -7,7 +7,8 @@ import { actionTypesQuery, type Device, type Sending, unlockTokenQuery } from '.
 import { RenameDialog } from '../rename-dialog';
 import { ActionDialog } from './action-dialog';
 import { ActionMenu } from './action-menu';
-import { actionRequest, type Offer, offersOf } from './actions';
+import { actionRequest, deletionFor, type Offer, offersOf } from './actions';
+import { DeleteDialog } from './delete-dialog';
 
 const words = deviceText.actions;
 
@@ -27,10 +28,13 @@ export function DeviceActions({ device, sending, chosen, onChoose }: Props) {
   const types = useQuery(actionTypesQuery(id));
   const unlock = useQuery({ ...unlockTokenQuery(id), enabled: may('listSecretsOfDevice') });
   const asker = { role: me?.role, device, hasUnlockToken: unlock.data };
-  const offers = offersOf(types.data ?? [], asker);
+  // Whole at once: a menu whose items change cannot be used by keyboard.
+  const offers = types.isPending
+    ? []
+    : [...offersOf(types.data ?? [], asker), ...deletionFor(me?.role)];
   const choose = (offer: Offer) => {
     sending.reset();
-    if (offer.hasDialog) onChoose(offer);
+    if (offer.hasDialog || offer.name === 'Delete') onChoose(offer);
     else sending.mutate(actionRequest(id, offer.name));
   };
   const dialog = {
@@ -66,7 +70,8 @@ export function DeviceActions({ device, sending, chosen, onChoose }: Props) {
       )}
       {offers.length > 0 && <ActionMenu offers={offers} onChoose={choose} />}
       {chosen?.name === 'Settings' && <RenameDialog {...dialog} />}
-      {chosen !== undefined && chosen.name !== 'Settings' && (
+      {chosen?.name === 'Delete' && <DeleteDialog device={device} onCancel={dialog.onCancel} />}
+      {chosen !== undefined && chosen.name !== 'Settings' && chosen.name !== 'Delete' && (
         <ActionDialog {...dialog} name={chosen.name} role={me?.role} />
       )}
     </>
