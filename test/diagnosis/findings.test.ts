@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createToken } from '../../src/auth/api-tokens.js';
+import { loadConfig } from '../../src/config/config.js';
 import { RULES } from '../../src/db/diagnosis/findings.js';
 import { FINDING_CODES } from '../../src/diagnosis/finding-texts.js';
+import { HealthWorker } from '../../src/diagnosis/health-worker.js';
 import { adminApi } from '../helpers/app.js';
 import { commandIn } from '../helpers/device.js';
+import { capturingLogger } from '../http/log-lines.js';
 import {
   ago,
   DAY_MS,
@@ -116,6 +119,31 @@ describe('a push that can not reach the device', () => {
     });
     await one.device.tokenUpdate();
     expect(await codes()).toEqual([]);
+  });
+
+  it('began with the first push that APNs refused, however often it is pushed after that', async () => {
+    const refusedAt = (at: string) =>
+      test.set(one.id, {
+        push_state: 'unregistered',
+        last_push_result: 'Unregistered',
+        last_push_at: new Date(at),
+      });
+    const settings = loadConfig({}, __dirname);
+    const { logger } = capturingLogger();
+    const worker = new HealthWorker({ db: test.app.db, logger, settings });
+    const since = async () => (await test.finding(one.id, 'push_token_refused')).since;
+    await refusedAt('2026-11-01T10:00:00Z');
+    await worker.evaluateAll();
+    await refusedAt('2026-11-02T10:00:00Z');
+    await worker.evaluateAll();
+    expect(await test.finding(one.id, 'push_token_refused')).toMatchObject({
+      since: '2026-11-01T10:00:00+00:00',
+      message: expect.stringContaining('on 2026-11-02 10:00 UTC, was answered Unregistered'),
+    });
+    await one.device.tokenUpdate();
+    await worker.evaluateAll();
+    await refusedAt('2026-11-03T10:00:00Z');
+    expect(await since()).toBe('2026-11-03T10:00:00+00:00');
   });
 
   it('is found after three refusals, not after two', async () => {

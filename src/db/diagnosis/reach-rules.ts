@@ -25,8 +25,10 @@ export const REACH_RULES: FindingRule[] = [
   {
     code: 'push_token_refused',
     severity: 'stuck',
+    joins: `left join device_findings p on p.device_id = s.id and p.code = 'push_token_refused'`,
     where: `s.is_enrolled and s.has_token and s.push_state in ('unregistered', 'bad_token')`,
-    since: 's.last_push_at',
+    // The first refused push: later ones, by hand, change nothing.
+    since: 'least(p.since, s.last_push_at)',
     facts: `'push_state', s.push_state, ${PUSH_FACTS}`,
   },
   {
