@@ -22,10 +22,13 @@ function queriesOf(plan: readonly { requestType: string; parameters: object }[])
 }
 
 describe('the inventory of a supervised iPad', () => {
-  it.each([true, null])('has the queries of a Shared iPad if it is one, or may be: %s', (shared) => {
-    const queries = queriesOf(planInventory({ ...IPAD, isSharedIpad: shared }));
-    expect(OF_SHARED.filter((query) => !queries.includes(query))).toEqual([]);
-  });
+  it.each([true, null])(
+    'has the queries of a Shared iPad if it is one, or may be: %s',
+    (shared) => {
+      const queries = queriesOf(planInventory({ ...IPAD, isSharedIpad: shared }));
+      expect(OF_SHARED.filter((query) => !queries.includes(query))).toEqual([]);
+    },
+  );
 
   it('has none of them if it has said that it is none', () => {
     const queries = queriesOf(planInventory({ ...IPAD, isSharedIpad: false }));
