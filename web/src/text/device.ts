@@ -68,6 +68,7 @@ export const deviceText = {
     accepted: 'APNs accepted the push. The device connects within seconds if it is reachable.',
     refused: (reason: string) => `APNs refused the push: ${reason}.`,
     queued: (count: number) => `${commands(count)} queued. The device answers when it connects.`,
+    cancelled: 'The command is cancelled.',
     acknowledged: 'The device has acknowledged it.',
     notAll: 'The device did not carry out all of it. “Commands” shows why.',
     done: 'Done.',

@@ -56,6 +56,7 @@ export const devicesText = {
   removeView: (name: string) => `Delete the view ${name}`,
   removeViewTitle: (name: string) => `Delete the view ${name}?`,
   removeViewWhy: 'Nobody finds it here any more. Devices stay as they are.',
+  viewRemoved: (name: string) => `The view ${name} is deleted.`,
   removeViewAction: 'Delete the view',
   selectRow: (name: string) => `Select ${name}`,
   unnamed: 'Device without a name',

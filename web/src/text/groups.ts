@@ -49,6 +49,7 @@ export const groupsText = {
   readOnly: (role: string) => `Changes need the role operator. You are signed in as ${role}.`,
   deleteTag: (name: string, count: number) =>
     `The tag ${name} is removed from ${devices(count)}. This cannot be undone.`,
+  tagDeleted: (name: string) => `The tag ${name} is deleted.`,
   deleteGroup: (name: string, count: number) =>
     `The group ${name} with ${devices(count)} is deleted, and so is its link to profiles. The devices stay. This cannot be undone.`,
   members: 'Members',

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useRef } from 'react';
+import { useKeptFocus } from './use-kept-focus';
 import './page.css';
 
 interface Props {
@@ -14,13 +15,15 @@ interface Props {
 
 /** Heading, what to do beside it, content. Focus goes to the heading after navigation. */
 export function Page({ title, back, aside, about, children, fill = false }: Props) {
+  const main = useRef<HTMLElement>(null);
   const heading = useRef<HTMLHeadingElement>(null);
+  useKeptFocus(main);
   useEffect(() => {
     document.title = `${title} · Muster`;
   }, [title]);
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   return (
-    <main className="page" data-fill={fill || undefined}>
+    <main ref={main} className="page" data-fill={fill || undefined}>
       {back !== undefined && <p className="page-back">{back}</p>}
       <header className="page-head">
         <div className="page-title">
@@ -46,7 +49,7 @@ export function Section({ title, aside, children }: SectionProps) {
   return (
     <section className="section" aria-label={title}>
       <header className="section-head">
-        <h2>{title}</h2>
+        <h2 tabIndex={-1}>{title}</h2>
         {aside}
       </header>
       {children}

@@ -8,8 +8,7 @@ import { adviceOf } from '../../text/own-words';
 import { Button } from '../../ui/button';
 import { Status, type Tone } from '../../ui/status';
 import { Time } from '../../ui/time';
-import { Sent } from './actions/sent';
-import { type Finding, useSend } from './queries';
+import type { Finding } from './queries';
 
 const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'warn', info: 'soft' };
 
@@ -17,16 +16,18 @@ const TONES: Record<Finding['severity'], Tone> = { stuck: 'bad', attention: 'war
 const RETIRED = ['erased', 'unenrolled'];
 
 interface Props {
-  id: number;
   finding: Finding;
+  isSending: boolean;
+  /** Why its request did not work. */
+  error: Error | null;
+  onSend: (action: NonNullable<Finding['action']>) => void;
   /** Opens the dialog that asks about it. */
   onDelete: () => void;
 }
 
 /** One finding in a sentence, with the request that the server proposes as a button. */
-export function FindingCard({ id, finding, onDelete }: Props) {
+export function FindingCard({ finding, isSending, error, onSend, onDelete }: Props) {
   const { code, severity, since, message, action } = finding;
-  const send = useSend(id);
   const { data: me } = useQuery(meQuery);
   const canSend = useMay()('createDeviceCommand');
   return (
@@ -39,18 +40,19 @@ export function FindingCard({ id, finding, onDelete }: Props) {
       </p>
       <p className="finding-message">{message}</p>
       <p className="soft">{adviceOf(finding)}</p>
-      {send.error !== null && <ActionError error={send.error} />}
-      <div className="finding-action">
-        {action !== null && canSend && (
-          <Button isPending={send.isPending} onPress={() => send.mutate(action)}>
+      {error !== null && <ActionError error={error} />}
+      {action !== null && canSend && (
+        <div>
+          <Button isPending={isSending} onPress={() => onSend(action)}>
             {words.cure(action.path)}
           </Button>
-        )}
-        {RETIRED.includes(code) && me?.role === 'admin' && (
+        </div>
+      )}
+      {RETIRED.includes(code) && me?.role === 'admin' && (
+        <div>
           <Button onPress={onDelete}>{deletionText.open}</Button>
-        )}
-        <span role="status">{send.isSuccess && <Sent device={id} answer={send.data} />}</span>
-      </div>
+        </div>
+      )}
     </article>
   );
 }

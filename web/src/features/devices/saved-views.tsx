@@ -17,6 +17,7 @@ import { type SavedView, savedViewsQuery, useRemoveView, useSaveView } from './v
 export function SavedViews() {
   const [isSaving, setSaving] = useState(false);
   const [removed, setRemoved] = useState<SavedView>();
+  const [result, setResult] = useState('');
   const may = useMay();
   return (
     <>
@@ -39,7 +40,19 @@ export function SavedViews() {
         )}
       </Popover>
       {isSaving && <SaveView onClose={() => setSaving(false)} />}
-      {removed !== undefined && <RemoveView view={removed} onClose={() => setRemoved(undefined)} />}
+      <span role="status" className="visually-hidden">
+        {result}
+      </span>
+      {removed !== undefined && (
+        <RemoveView
+          view={removed}
+          onClose={() => setRemoved(undefined)}
+          onDone={() => {
+            setResult(words.viewRemoved(removed.name));
+            setRemoved(undefined);
+          }}
+        />
+      )}
     </>
   );
 }
@@ -132,7 +145,13 @@ function SaveView({ onClose }: { onClose: () => void }) {
   );
 }
 
-function RemoveView({ view, onClose }: { view: SavedView; onClose: () => void }) {
+interface RemoveProps {
+  view: SavedView;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+function RemoveView({ view, onClose, onDone }: RemoveProps) {
   const remove = useRemoveView();
   return (
     <ConfirmDialog
@@ -141,7 +160,7 @@ function RemoveView({ view, onClose }: { view: SavedView; onClose: () => void })
       cancel={words.cancel}
       isOpen
       isPending={remove.isPending}
-      onConfirm={() => remove.mutate(view.id, { onSuccess: onClose })}
+      onConfirm={() => remove.mutate(view.id, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{words.removeViewWhy}</p>

@@ -6,17 +6,17 @@ const words = deviceText.results;
 interface Answer {
   data?: unknown;
 }
-interface Push {
+interface Result {
   type?: unknown;
-  attributes?: { status_code?: unknown; reason?: unknown };
+  attributes?: { status?: unknown; status_code?: unknown; reason?: unknown };
 }
 
 /** What a person reads about the answer to a button. */
 export function resultOf(answer: unknown): string {
   const { data } = (answer ?? {}) as Answer;
   if (Array.isArray(data)) return words.queued(data.length);
-  const { type, attributes } = (data ?? {}) as Push;
-  if (type === 'commands') return words.queued(1);
+  const { type, attributes } = (data ?? {}) as Result;
+  if (type === 'commands') return isCancelled(attributes) ? words.cancelled : words.queued(1);
   if (type !== 'pushes') return words.done;
   if (attributes?.status_code === 200) return words.accepted;
   return words.refused(String(attributes?.reason ?? attributes?.status_code));
@@ -30,8 +30,13 @@ export function commandsOf(answer: unknown): number[] {
       commandsOf(entry?.data === undefined ? { data: entry } : entry),
     );
   }
-  const { type, id } = (data ?? {}) as { type?: unknown; id?: unknown };
-  return type === 'commands' ? [Number(id)] : [];
+  const { type, id, attributes } = (data ?? {}) as Result & { id?: unknown };
+  return type === 'commands' && !isCancelled(attributes) ? [Number(id)] : [];
+}
+
+/** Its answer is a command as well. */
+function isCancelled(attributes: Result['attributes']): boolean {
+  return attributes?.status === 'Cancelled';
 }
 
 /** The same sentence, until the device has answered every command. */

@@ -30,6 +30,9 @@ export function CommandDetail({ device, id }: { device: number; id: number }) {
               </Button>
             </div>
           )}
+          <p role="status" className={send.isSuccess ? '' : 'visually-hidden'}>
+            {send.isSuccess && deviceText.results.cancelled}
+          </p>
           {send.error !== null && <ActionError error={send.error} />}
           <Json label={words.parameters} value={parameters} />
           <Json label={words.error} value={errors} />

@@ -3,7 +3,13 @@ import { groupsText as words } from '../../../text/groups';
 import { ConfirmDialog } from '../../../ui/confirm-dialog';
 import { type Tag, useDeleteTag } from '../queries';
 
-export function DeleteTag({ tag, onClose }: { tag: Tag; onClose: () => void }) {
+interface Props {
+  tag: Tag;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+export function DeleteTag({ tag, onClose, onDone }: Props) {
   const { mutate, isPending, error } = useDeleteTag();
   const name = tag.name ?? '';
   return (
@@ -13,7 +19,7 @@ export function DeleteTag({ tag, onClose }: { tag: Tag; onClose: () => void }) {
       cancel={words.cancel}
       isOpen
       isPending={isPending}
-      onConfirm={() => mutate(tag.id, { onSuccess: onClose })}
+      onConfirm={() => mutate(tag.id, { onSuccess: onDone })}
       onClose={onClose}
     >
       <p>{words.deleteTag(name, tag.devices_count ?? 0)}</p>

@@ -51,6 +51,7 @@ export function TagsPage() {
   const tags = useQuery(tagsQuery);
   const may = useMay();
   const [open, setOpen] = useState<Open>();
+  const [result, setResult] = useState('');
   const close = () => setOpen(undefined);
   const actions: PlainColumn<Tag> = {
     name: 'actions',
@@ -106,10 +107,20 @@ export function TagsPage() {
           )
         }
       </Part>
+      <p role="status" className={result === '' ? 'visually-hidden' : ''}>
+        {result}
+      </p>
       {!canWrite && <ReadOnly />}
       {open !== undefined && 'form' in open && <TagForm tag={open.form} onClose={close} />}
       {open !== undefined && 'deleting' in open && (
-        <DeleteTag tag={open.deleting} onClose={close} />
+        <DeleteTag
+          tag={open.deleting}
+          onClose={close}
+          onDone={() => {
+            setResult(words.tagDeleted(open.deleting.name ?? ''));
+            close();
+          }}
+        />
       )}
     </GroupsFrame>
   );
