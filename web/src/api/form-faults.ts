@@ -6,6 +6,12 @@ export function faultAt(error: unknown, name: string): string | undefined {
   return pointed(error).find(({ field }) => field === name)?.detail;
 }
 
+/** What it says of a form that has one field, which a refusal concerns in any case. */
+export function onlyFault(error: unknown, name: string): string | undefined {
+  const isRefused = error instanceof ApiError && error.status < 500;
+  return faultAt(error, name) ?? (isRefused ? error.message : undefined);
+}
+
 /** What it says of anything else. */
 export function otherFault(error: unknown, names: readonly string[]): Error | undefined {
   if (!(error instanceof Error)) return undefined;

@@ -31,9 +31,16 @@ export function warningOf({ code, detail }: { code: string; detail: string }): s
   return WARNINGS[code] ?? detail;
 }
 
+const FAULTS: Readonly<Record<string, string>> = {
+  'must not be null': 'Fill this in.',
+  'A record with this name already exists': 'This name exists already. Choose another.',
+};
+
 /** A fault at its field, without the name of the attribute: "ttl must be at least 1". */
 export function faultWords(field: string, detail: string): string {
-  if (field === '' || !detail.startsWith(`${field} `)) return detail;
-  const rest = detail.slice(field.length + 1);
+  const isNamed = field !== '' && detail.startsWith(`${field} `);
+  const rest = isNamed ? detail.slice(field.length + 1) : detail;
+  const own = FAULTS[rest];
+  if (own !== undefined || !isNamed) return own ?? detail;
   return `${rest.charAt(0).toUpperCase()}${rest.slice(1)}${/[.!?]$/.test(rest) ? '' : '.'}`;
 }

@@ -1,4 +1,5 @@
 import { useId } from 'react';
+import { About } from './labelled';
 import './field.css';
 
 interface Props {
@@ -11,7 +12,7 @@ interface Props {
 
 export function FileField({ label, accept, onChange, hint, error }: Props) {
   const id = useId();
-  const about = error ?? hint;
+  const isDescribed = error !== undefined || hint !== undefined;
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
@@ -20,14 +21,10 @@ export function FileField({ label, accept, onChange, hint, error }: Props) {
         type="file"
         accept={accept}
         aria-invalid={error === undefined ? undefined : true}
-        aria-describedby={about === undefined ? undefined : `${id}-about`}
+        aria-describedby={isDescribed ? `${id}-about` : undefined}
         onChange={(event) => onChange(event.target.files?.[0])}
       />
-      {about !== undefined && (
-        <p id={`${id}-about`} className={error === undefined ? 'field-hint' : 'field-error'}>
-          {about}
-        </p>
-      )}
+      <About id={`${id}-about`} hint={hint} error={error} />
     </div>
   );
 }

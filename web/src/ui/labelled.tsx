@@ -41,11 +41,16 @@ interface AboutProps {
   error: string | undefined;
 }
 
+/** An error is announced: its field may have the focus already. */
 export function About({ id, hint, error }: AboutProps) {
   const about = error ?? hint;
   if (about === undefined) return null;
   return (
-    <p id={id} className={error === undefined ? 'field-hint' : 'field-error'}>
+    <p
+      id={id}
+      className={error === undefined ? 'field-hint' : 'field-error'}
+      role={error === undefined ? undefined : 'alert'}
+    >
       {about}
     </p>
   );

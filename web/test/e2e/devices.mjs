@@ -205,7 +205,7 @@ export const TASKS = {
     await session.assertAccessible();
     await page.getByRole('button', { name: 'Unselect' }).click();
     await page.getByRole('searchbox').fill('a');
-    await page.getByText('Type at least 3 characters').waitFor();
+    await page.getByRole('status').getByText('Type at least 3 characters').waitFor();
     assertEqual(await top(), before, 'top of the row with a short search');
     await page.getByRole('searchbox').fill('');
   },

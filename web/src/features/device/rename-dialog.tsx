@@ -7,6 +7,7 @@ import { AsCurl } from '../../ui/as-curl';
 import { Button } from '../../ui/button';
 import { Dialog } from '../../ui/dialog';
 import { Field } from '../../ui/field';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { renameRequests } from './actions/actions';
 import { nameOf } from './name';
 import type { Device, Sending } from './queries';
@@ -31,11 +32,12 @@ export function RenameDialog({ device, sending, onDone, onCancel }: Props) {
     event.preventDefault();
     if (canSend && !sending.isPending) sending.mutate(requests, { onSuccess: onDone });
   };
+  const form = useFaultFocus(sending.error);
   const fault = otherFault(sending.error, [ATTRIBUTE]);
   return (
     <Dialog title={words.title(nameOf(device))} isOpen onClose={onCancel}>
       <p>{words.about}</p>
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         <Field
           label={words.name}
           value={typed}

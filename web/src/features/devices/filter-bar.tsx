@@ -72,9 +72,9 @@ function SearchBox({ value, onChange }: { value: string; onChange: (value: strin
         maxLength={100}
         onChange={(event) => setTyped(event.target.value)}
       />
-      <span id="search-hint" className={isShort ? 'field-hint' : 'visually-hidden'}>
-        {words.searchShort}
-      </span>
+      <p id="search-hint" role="status" className="field-hint">
+        {isShort && words.searchShort}
+      </p>
     </div>
   );
 }

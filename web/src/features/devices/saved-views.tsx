@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useRouter, useSearch } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
+import { faultAt, otherFault } from '../../api/form-faults';
 import { Part } from '../../api/part';
 import { useMay } from '../../api/rights';
 import { devicesText as words } from '../../text/devices';
@@ -10,6 +11,7 @@ import { ConfirmDialog } from '../../ui/confirm-dialog';
 import { Dialog } from '../../ui/dialog';
 import { Field } from '../../ui/field';
 import { Popover } from '../../ui/popover';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { DEFAULT_COLUMNS } from './attributes';
 import { type SavedView, savedViewsQuery, useRemoveView, useSaveView } from './views';
 
@@ -110,6 +112,8 @@ function SaveView({ onClose }: { onClose: () => void }) {
   const search = useSearch({ from: '/devices' });
   const router = useRouter();
   const save = useSaveView();
+  const form = useFaultFocus(save.error);
+  const other = otherFault(save.error, ['name']);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     // Names the columns in any case: others have chosen columns of their own.
@@ -119,7 +123,7 @@ function SaveView({ onClose }: { onClose: () => void }) {
   };
   return (
     <Dialog title={words.saveViewTitle} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         <Field
           label={words.viewName}
           value={name}
@@ -127,8 +131,9 @@ function SaveView({ onClose }: { onClose: () => void }) {
           autoComplete="off"
           autoFocus
           required
+          error={faultAt(save.error, 'name')}
         />
-        {save.error !== null && <ActionError error={save.error} />}
+        {other !== undefined && <ActionError error={other} />}
         <div className="dialog-buttons">
           <Button onPress={onClose}>{words.cancel}</Button>
           <Button

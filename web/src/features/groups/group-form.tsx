@@ -7,6 +7,7 @@ import { Button } from '../../ui/button';
 import { Field } from '../../ui/field';
 import { LeaveDialog } from '../../ui/leave-dialog';
 import { Section } from '../../ui/page';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { GroupCurl } from './group-curl';
 import { type Kind, KindChoice } from './kind-choice';
 import { type Group, useSaveGroup } from './queries';
@@ -52,9 +53,10 @@ export function GroupForm({ group, onSaved }: Props) {
     };
     save.mutate(values, { onSuccess });
   };
+  const form = useFaultFocus(save.error);
   const other = otherFault(save.error, ['name', 'description']);
   return (
-    <form className="group-form" data-kind={kind} onSubmit={submit}>
+    <form ref={form} className="group-form" data-kind={kind} onSubmit={submit}>
       <fieldset className="group-form-main" disabled={!canSave}>
         <Section title={words.about}>
           <Field

@@ -2,11 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { saveNewFile } from '../../api/files';
+import { onlyFault } from '../../api/form-faults';
 import { useMutation } from '../../api/mutation';
 import { useMay } from '../../api/rights';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
 import { FileField } from '../../ui/file-field';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { depAccountsQuery, useUploadToken } from './queries';
 import { Step } from './step';
 
@@ -55,12 +57,14 @@ function CertificateDownload() {
 function TokenUpload() {
   const [file, setFile] = useState<File>();
   const upload = useUploadToken();
+  const form = useFaultFocus(upload.error);
+  const fault = onlyFault(upload.error, 'file');
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (file !== undefined) upload.mutate(file);
   };
   return (
-    <form className="set-up-part" onSubmit={submit}>
+    <form ref={form} className="set-up-part" onSubmit={submit}>
       <h3>{words.second}</h3>
       <p>
         {words.page}{' '}
@@ -68,8 +72,8 @@ function TokenUpload() {
           {words.url}
         </a>
       </p>
-      <FileField label={words.file} accept=".p7m,.p7,.pem" onChange={setFile} />
-      {upload.error !== null && <ActionError error={upload.error} />}
+      <FileField label={words.file} accept=".p7m,.p7,.pem" onChange={setFile} error={fault} />
+      {upload.error !== null && fault === undefined && <ActionError error={upload.error} />}
       <div>
         <Button type="submit" isDisabled={file === undefined} isPending={upload.isPending}>
           {words.upload}

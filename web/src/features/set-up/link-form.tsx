@@ -5,6 +5,7 @@ import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
 import { Field } from '../../ui/field';
 import { ShellLine } from '../../ui/shell-line';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { useMakeLink } from './queries';
 
 const words = setUpText.policy;
@@ -24,9 +25,10 @@ export function LinkForm() {
     const expires = new Date(Date.now() + Number(days) * DAY).toISOString();
     make.mutate({ name: name.trim(), max_uses: Number(uses), expires_at: expires });
   };
+  const form = useFaultFocus(make.error);
   const other = otherFault(make.error, ['name', 'max_uses', 'expires_at']);
   return (
-    <form className="set-up-part" onSubmit={submit}>
+    <form ref={form} className="set-up-part" onSubmit={submit}>
       <div className="set-up-fields">
         <Field
           label={words.name}

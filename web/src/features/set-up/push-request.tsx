@@ -9,6 +9,7 @@ import { Part } from '../../api/part';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
 import { Field } from '../../ui/field';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import {
   pushRequestPath,
   pushRequestQuery,
@@ -41,13 +42,14 @@ export function PushRequest() {
 function RequestForm({ onDone }: { onDone: () => void }) {
   const [account, setAccount] = useState('');
   const create = useCreatePushRequest();
+  const form = useFaultFocus(create.error);
   const other = otherFault(create.error, ['apple_account']);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (account.trim() !== '') create.mutate(account.trim(), { onSuccess: onDone });
   };
   return (
-    <form className="set-up-part" onSubmit={submit}>
+    <form ref={form} className="set-up-part" onSubmit={submit}>
       <Field
         label={words.account}
         type="email"

@@ -1,10 +1,12 @@
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../api/action-error';
 import { saveText } from '../../api/files';
+import { faultAt, otherFault } from '../../api/form-faults';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
 import { FileField } from '../../ui/file-field';
 import { Notice } from '../../ui/notice';
+import { useFaultFocus } from '../../ui/use-fault-focus';
 import { useStoreVendor } from './queries';
 
 const words = setUpText.push;
@@ -35,17 +37,29 @@ function VendorForm({ onStored }: { onStored: () => void }) {
   const [certificate, setCertificate] = useState<File>();
   const [key, setKey] = useState<File>();
   const store = useStoreVendor();
+  const form = useFaultFocus(store.error);
+  const other = otherFault(store.error, ['pem_certificate', 'pem_private_key']);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (certificate === undefined || key === undefined) return;
     store.mutate({ certificate, privateKey: key }, { onSuccess: onStored });
   };
   return (
-    <form className="set-up-part set-up-vendor" onSubmit={submit}>
+    <form ref={form} className="set-up-part set-up-vendor" onSubmit={submit}>
       <p className="soft">{words.vendorWhy}</p>
-      <FileField label={words.vendorFile} accept=".pem,.crt" onChange={setCertificate} />
-      <FileField label={words.vendorKey} accept=".pem,.key" onChange={setKey} />
-      {store.error !== null && <ActionError error={store.error} />}
+      <FileField
+        label={words.vendorFile}
+        accept=".pem,.crt"
+        onChange={setCertificate}
+        error={faultAt(store.error, 'pem_certificate')}
+      />
+      <FileField
+        label={words.vendorKey}
+        accept=".pem,.key"
+        onChange={setKey}
+        error={faultAt(store.error, 'pem_private_key')}
+      />
+      {other !== undefined && <ActionError error={other} />}
       <div>
         <Button
           type="submit"

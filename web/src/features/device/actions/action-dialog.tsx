@@ -7,6 +7,7 @@ import { AsCurl } from '../../../ui/as-curl';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
 import { Field } from '../../../ui/field';
+import { useFaultFocus } from '../../../ui/use-fault-focus';
 import { nameOf } from '../name';
 import type { Device, Sending } from '../queries';
 import { type ActionName, actionRequest, fieldsOf, isTyped } from './actions';
@@ -37,6 +38,7 @@ export function ActionDialog({ device, name, role, sending, onDone, onCancel }: 
     event.preventDefault();
     if (canSend && !sending.isPending) sending.mutate(request, { onSuccess: onDone });
   };
+  const form = useFaultFocus(sending.error);
   const fault = otherFault(sending.error, fields);
   const consequence =
     (platform === 'macOS' ? deviceText.macConsequences[name] : undefined) ??
@@ -44,7 +46,7 @@ export function ActionDialog({ device, name, role, sending, onDone, onCancel }: 
   return (
     <Dialog title={words.title(action, nameOf(device))} isOpen onClose={onCancel}>
       <p>{consequence}</p>
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         {fields.map((field) => (
           <Field
             key={field}

@@ -2,12 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../../api/action-error';
 import { isApiError } from '../../../api/errors';
+import { faultAt, otherFault } from '../../../api/form-faults';
 import { Part } from '../../../api/part';
 import { marksText as words } from '../../../text/marks';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
 import { Choice, Field } from '../../../ui/field';
 import { isTypedCount, TypedCount } from '../../../ui/typed-count';
+import { useFaultFocus } from '../../../ui/use-fault-focus';
 import { type Direction, type Mark, type MarkType, marksQuery, useMark } from './marks';
 import { countOf, type Target } from './target';
 
@@ -29,6 +31,7 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
   const [confirm, setConfirm] = useState<number>();
   const [typed, setTyped] = useState('');
   const change = useMark();
+  const form = useFaultFocus(change.error);
   const count = confirm ?? countOf(target);
   const rows = marks.data?.[type] ?? [];
   const isListed = rows.some(({ id }) => String(id) === chosen);
@@ -49,7 +52,8 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
     };
     change.mutate({ mark, direction, target, confirm }, { onSuccess, onError });
   };
-  const shown = isApiError(change.error, 'confirmation_required') ? null : change.error;
+  const isAsked = isApiError(change.error, 'confirmation_required');
+  const other = isAsked ? undefined : otherFault(change.error, isNew ? ['name'] : []);
   const options = [
     ...(rows.length > 0 ? [{ value: '', label: words.choose }] : []),
     ...rows.map((row) => ({ value: String(row.id), label: row.name ?? '' })),
@@ -57,7 +61,7 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
   ];
   return (
     <Dialog title={words.title(count)} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         <Choice
           label={words.what}
           value={direction}
@@ -97,9 +101,10 @@ export function MarkDialog({ target, onClose, onDone }: Props) {
             onChange={setNewName}
             autoComplete="off"
             required
+            error={faultAt(change.error, 'name')}
           />
         )}
-        {shown !== null && <ActionError error={shown} />}
+        {other !== undefined && <ActionError error={other} />}
         {confirm !== undefined && (
           <>
             <p role="alert">{words.confirm(confirm)}</p>

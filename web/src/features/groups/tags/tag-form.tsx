@@ -5,6 +5,7 @@ import { groupsText as words } from '../../../text/groups';
 import { Button } from '../../../ui/button';
 import { Dialog } from '../../../ui/dialog';
 import { Field } from '../../../ui/field';
+import { useFaultFocus } from '../../../ui/use-fault-focus';
 import { type Tag, useSaveTag } from '../queries';
 
 interface Props {
@@ -19,6 +20,7 @@ export function TagForm({ tag, onClose }: Props) {
   const [name, setName] = useState(tag?.name ?? '');
   const [color, setColor] = useState(tag?.color ?? NEW_COLOR);
   const save = useSaveTag(tag?.id);
+  const form = useFaultFocus(save.error);
   const other = otherFault(save.error, ['name', 'color']);
   const submit = (event: FormEvent) => {
     event.preventDefault();
@@ -27,7 +29,7 @@ export function TagForm({ tag, onClose }: Props) {
   const title = tag === undefined ? words.newTag : words.editNamed(tag.name ?? '');
   return (
     <Dialog title={title} isOpen onClose={onClose}>
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         <Field
           label={words.name}
           value={name}

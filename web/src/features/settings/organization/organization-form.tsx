@@ -6,6 +6,7 @@ import { settingsText } from '../../../text/settings';
 import { Button } from '../../../ui/button';
 import { Facts } from '../../../ui/facts';
 import { Field } from '../../../ui/field';
+import { useFaultFocus } from '../../../ui/use-fault-focus';
 import { NeedsRole } from '../needs-role';
 import { type OrganizationChange, useSaveOrganization } from './queries';
 
@@ -19,6 +20,7 @@ type Values = Record<Name, string>;
 export function OrganizationForm({ organization }: { organization: OrganizationChange }) {
   const [typed, setTyped] = useState<Partial<Values>>({});
   const save = useSaveOrganization();
+  const form = useFaultFocus(save.error);
   const canSave = useMay()(OPERATION);
   const values = Object.fromEntries(
     NAMES.map((name) => [name, typed[name] ?? organization[name] ?? '']),
@@ -43,7 +45,7 @@ export function OrganizationForm({ organization }: { organization: OrganizationC
     );
   }
   return (
-    <form className="settings-form" onSubmit={submit}>
+    <form ref={form} className="settings-form" onSubmit={submit}>
       {NAMES.map((name) => (
         <Field
           key={name}
