@@ -26,6 +26,20 @@ export function adviceOf({ code, advice }: { code: string; advice: string }): st
   return ADVICE[code] ?? advice;
 }
 
+const STEP_ADVICE: [request: RegExp, own: string][] = [
+  [/POST \/api\/v1\/devices\/\d+\/push\b/, '“Send a push”'],
+  [/: GET \/api\/v1\/commands\/(\d+)\/timeline/, ': open command $1 in this list'],
+  [
+    /Upload the push certificate (.*?) by POST \/api\/v1\/push_certificates/,
+    'Upload the push certificate $1 in the set-up',
+  ],
+];
+
+/** The advice of a step in a command's timeline. */
+export function stepAdvice(advice: string): string {
+  return STEP_ADVICE.reduce((text, [request, own]) => text.replace(request, own), advice);
+}
+
 /** What a warning of the server says. */
 export function warningOf({ code, detail }: { code: string; detail: string }): string {
   return WARNINGS[code] ?? detail;

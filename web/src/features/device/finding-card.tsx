@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { ActionError } from '../../api/action-error';
 import { meQuery } from '../../api/me';
+import { PageLinks } from '../../api/page-links';
 import { useMay } from '../../api/rights';
 import { deletionText } from '../../text/deletion';
 import { deviceText as words } from '../../text/device';
@@ -39,7 +40,10 @@ export function FindingCard({ finding, isSending, error, onSend, onDelete }: Pro
         </span>
       </p>
       <p className="finding-message">{message}</p>
-      <p className="soft">{adviceOf(finding)}</p>
+      <p className="soft">
+        {adviceOf(finding)}
+        <PageLinks text={finding.advice} />
+      </p>
       {error !== null && <ActionError error={error} />}
       {action !== null && canSend && (
         <div>

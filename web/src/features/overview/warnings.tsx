@@ -1,3 +1,4 @@
+import { PageLinks } from '../../api/page-links';
 import { overviewText as words } from '../../text/overview';
 import { warningOf } from '../../text/own-words';
 import { sentenceOf } from '../../text/sentence';
@@ -13,7 +14,10 @@ export function Warnings({ warnings }: { warnings: { code: string; detail: strin
         {warnings.map(({ code, detail }) => (
           <li key={`${code} ${detail}`}>
             <Status tone="warn">{sentenceOf(code)}</Status>
-            <p>{warningOf({ code, detail })}</p>
+            <p>
+              {warningOf({ code, detail })}
+              <PageLinks text={detail} />
+            </p>
           </li>
         ))}
       </ul>

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
+import { PageLinks } from '../../api/page-links';
 import { Part } from '../../api/part';
 import { useMay } from '../../api/rights';
 import { doctorQuery } from '../../api/server';
@@ -32,7 +33,12 @@ export function AddressStep() {
                     <Status tone={TONES[severity]}>{setUpText.states[STATES[severity]]}</Status>
                     <div>
                       <p>{what}</p>
-                      {cure !== null && <p className="soft">{cure}</p>}
+                      {cure !== null && (
+                        <p className="soft">
+                          {cure}
+                          <PageLinks text={cure} />
+                        </p>
+                      )}
                     </div>
                   </li>
                 ))}

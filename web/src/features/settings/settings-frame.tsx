@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { useMay } from '../../api/rights';
 import { text } from '../../text/en';
 import { settingsText as words } from '../../text/settings';
 import { AsCurl } from '../../ui/as-curl';
@@ -19,6 +20,13 @@ const SECTIONS = [
   'audit',
 ] as const;
 
+/** What one must be allowed to call to find a section in the list. */
+const READS: Partial<Record<(typeof SECTIONS)[number], string>> = {
+  doctor: 'examineServer',
+  backups: 'listBackups',
+  audit: 'listAuditEvents',
+};
+
 interface Props {
   section: (typeof SECTIONS)[number];
   about?: string;
@@ -32,6 +40,11 @@ interface Props {
 
 /** A section of the settings beside the list of all. */
 export function SettingsFrame({ section, about, aside, needs, requests, children }: Props) {
+  const may = useMay();
+  const isListed = (name: (typeof SECTIONS)[number]) => {
+    const operation = READS[name];
+    return name === section || operation === undefined || may(operation);
+  };
   const content = (
     <>
       {children}
@@ -42,7 +55,7 @@ export function SettingsFrame({ section, about, aside, needs, requests, children
     <Page title={words.sections[section]} aside={aside}>
       <div className="settings">
         <nav className="settings-nav" aria-label={words.navigation}>
-          {SECTIONS.map((name) => (
+          {SECTIONS.filter(isListed).map((name) => (
             <Link key={name} to={`/settings/${name}`}>
               {words.sections[name]}
             </Link>

@@ -1,4 +1,6 @@
+import { PageLinks } from '../../../api/page-links';
 import { deviceText } from '../../../text/device';
+import { stepAdvice } from '../../../text/own-words';
 import { Time } from '../../../ui/time';
 
 const words = deviceText.command;
@@ -19,7 +21,12 @@ export function Steps({ steps }: { steps: readonly Step[] }) {
           <span className="soft">{timeOf(code, time)}</span>
           <span>
             {message}
-            {advice !== null && <span className="row-note">{advice}</span>}
+            {advice !== null && (
+              <span className="row-note">
+                {stepAdvice(advice)}
+                <PageLinks text={advice} />
+              </span>
+            )}
           </span>
         </li>
       ))}

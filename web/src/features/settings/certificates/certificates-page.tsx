@@ -1,7 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { PageLinks } from '../../../api/page-links';
 import { Part } from '../../../api/part';
 import { credentialsQuery } from '../../../api/server';
+import { warningOf } from '../../../text/own-words';
 import { sentenceOf } from '../../../text/sentence';
 import { settingsText } from '../../../text/settings';
 import { Notice } from '../../../ui/notice';
@@ -32,7 +34,10 @@ export function CertificatesPage() {
             <section className="notices" aria-label={words.warnings}>
               {data.warnings.map(({ code, detail }) => (
                 <Notice key={`${code} ${detail}`} tone="warn" title={sentenceOf(code)}>
-                  <p>{detail}</p>
+                  <p>
+                    {warningOf({ code, detail })}
+                    <PageLinks text={detail} />
+                  </p>
                 </Notice>
               ))}
               {data.warnings.length === 0 && <Notice tone="ok" title={words.noWarnings} />}

@@ -1,4 +1,5 @@
 import type { Schemas } from '../../../api/client';
+import { PageLinks } from '../../../api/page-links';
 import type { RowOf } from '../../../api/rows';
 import { settingsText } from '../../../text/settings';
 import { type PlainColumn, PlainTable } from '../../../ui/plain-table';
@@ -17,7 +18,12 @@ const COLUMNS: PlainColumn<Account>[] = [
       <>
         {name ?? words.depUnnamed(id)}
         {organization !== null && <span className="settings-note">{organization}</span>}
-        {advice !== null && <span className="settings-note">{advice}</span>}
+        {typeof advice === 'string' && (
+          <span className="settings-note">
+            {advice}
+            <PageLinks text={advice} />
+          </span>
+        )}
       </>
     ),
   },

@@ -1,3 +1,4 @@
+import { PageLinks } from '../../../api/page-links';
 import { settingsText } from '../../../text/settings';
 
 const words = settingsText.doctor;
@@ -20,6 +21,7 @@ export function FindingText({ what, why, cure }: Props) {
       {cure !== null && (
         <p>
           <strong>{words.cure}:</strong> {cure}
+          <PageLinks text={cure} />
         </p>
       )}
     </div>

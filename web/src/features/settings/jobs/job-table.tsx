@@ -1,3 +1,4 @@
+import { PageLinks } from '../../../api/page-links';
 import { settingsText } from '../../../text/settings';
 import { Button } from '../../../ui/button';
 import { type PlainColumn, PlainTable } from '../../../ui/plain-table';
@@ -17,7 +18,12 @@ const COLUMNS: PlainColumn<Job>[] = [
       <>
         {task}
         {key !== null && <span className="settings-note">{key}</span>}
-        {error !== null && <span className="settings-note">{error}</span>}
+        {typeof error === 'string' && (
+          <span className="settings-note">
+            {error}
+            <PageLinks text={error} />
+          </span>
+        )}
       </>
     ),
   },
