@@ -33,8 +33,8 @@ export const LINK_MINUTES = 60;
 const SECRET_BYTES = 32;
 
 const SPENT =
-  'the link has been used, has expired or is unknown: make another by `muster link console`, or sign in ' +
-  'with a token';
+  'the link has been used, has expired or is unknown: make another by `npm run muster -- link console`, ' +
+  'or `muster link console` where Muster is installed, or sign in with a token';
 const NO_ADMIN_TOKEN =
   'no admin token is valid: make one by `muster token create --name NAME --role admin`';
 

@@ -6,6 +6,7 @@ import { queryClient } from './api/query-client';
 import { router } from './shell/router';
 import './ui/tokens.css';
 import './ui/base.css';
+import './ui/print.css';
 import { applyTheme } from './ui/theme';
 
 // The content security policy allows no eval.

@@ -83,7 +83,8 @@ describe('a sign-in link', () => {
       expect.objectContaining({
         status: '401',
         detail:
-          'the link has been used, has expired or is unknown: make another by `muster link console`, ' +
+          'the link has been used, has expired or is unknown: make another by `npm run muster -- link console`, ' +
+          'or `muster link console` where Muster is installed, ' +
           'or sign in with a token',
       }),
     ]);

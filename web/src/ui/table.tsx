@@ -4,6 +4,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Head } from './table-head';
+import { useIsPrinted } from './use-is-printed';
 import { keptOffset, useKeptScroll } from './use-kept-scroll';
 import './table.css';
 
@@ -68,7 +69,8 @@ export function Table<Row extends { id: number }>(props: TableProps<Row>) {
     initialOffset: () => keptOffset(list),
   });
   useKeptScroll(scroller, list, rows.length);
-  const items = virtual.getVirtualItems();
+  const all = rows.map((_, index) => ({ index, start: index * ROW }));
+  const items = useIsPrinted() ? all : virtual.getVirtualItems();
   const last = items.at(-1)?.index ?? 0;
   useEffect(() => {
     if (last >= rows.length - 20) onEnd?.();

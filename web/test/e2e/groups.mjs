@@ -185,6 +185,10 @@ export const TASKS = {
       .getByRole('cell', { name: /^tags\./ })
       .first()
       .waitFor({ state: 'detached' });
+    await page.getByLabel('Action begins with').fill('');
+    const details = page.getByText('Details', { exact: true });
+    for (const index of [0, 1]) await details.nth(index).click();
+    await session.assertAccessible();
   },
 
   'an enrollment link is made in the set-up': async (session) => {

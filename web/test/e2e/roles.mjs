@@ -92,6 +92,14 @@ export const TASKS = {
       }
       assertEqual(offered.join('\n'), '', 'what a viewer is offered');
       assertEqual(refused.join('\n'), '', 'what the server refused');
+      const sections = page.getByRole('navigation', { name: 'Sections of the settings' });
+      for (const name of ['Backups', 'Audit trail']) {
+        await page.goto(`${session.url}/settings/tokens`);
+        await sections.getByRole('link', { name: 'Sessions' }).waitFor();
+        assertEqual(await sections.getByRole('link', { name }).count(), 0, `links to ${name}`);
+      }
+      await page.goto(`${session.url}/settings/audit`);
+      await page.getByText('This needs the role admin').waitFor();
       await session.assertAccessible();
     } finally {
       page.off('response', listen);
