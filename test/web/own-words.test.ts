@@ -10,9 +10,9 @@ describe('what the API says for curl', () => {
 
   it('names the field of a fault only where it is not at the field', () => {
     expect(faultWords('ttl', 'ttl must be at least 1')).toBe('Must be at least 1.');
-    expect(faultWords('name', 'another group has this name.')).toBe('another group has this name.');
+    expect(faultWords('name', 'another group has this name.')).toBe('Another group has this name.');
     expect(faultWords('name', 'name must not be null')).toBe('Fill this in.');
-    expect(faultWords('', ' must be an object')).toBe(' must be an object');
+    expect(faultWords('', ' must be an object')).toBe('Must be an object.');
   });
 
   it('is kept where the console has no words for it', () => {

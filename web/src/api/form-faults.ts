@@ -1,4 +1,4 @@
-import { faultWords } from '../text/own-words';
+import { asSentence, faultWords } from '../text/own-words';
 import { ApiError } from './errors';
 
 /** What the API says of one attribute of a form. */
@@ -9,7 +9,7 @@ export function faultAt(error: unknown, name: string): string | undefined {
 /** What it says of a form that has one field, which a refusal concerns in any case. */
 export function onlyFault(error: unknown, name: string): string | undefined {
   const isRefused = error instanceof ApiError && error.status < 500;
-  return faultAt(error, name) ?? (isRefused ? error.message : undefined);
+  return faultAt(error, name) ?? (isRefused ? asSentence(error.message) : undefined);
 }
 
 /** What it says of anything else. */

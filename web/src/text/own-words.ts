@@ -54,7 +54,10 @@ const FAULTS: Readonly<Record<string, string>> = {
 export function faultWords(field: string, detail: string): string {
   const isNamed = field !== '' && detail.startsWith(`${field} `);
   const rest = isNamed ? detail.slice(field.length + 1) : detail;
-  const own = FAULTS[rest];
-  if (own !== undefined || !isNamed) return own ?? detail;
-  return `${rest.charAt(0).toUpperCase()}${rest.slice(1)}${/[.!?]$/.test(rest) ? '' : '.'}`;
+  return FAULTS[rest] ?? asSentence(rest.trim());
+}
+
+/** A text of the API, which begins in lower case and may have no full stop, as a sentence. */
+export function asSentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }

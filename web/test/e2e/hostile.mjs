@@ -160,7 +160,7 @@ async function openCommands({ page }) {
       .getByRole('button', { name: new RegExp(`^${type} Acknowledged`) })
       .first()
       .click();
-    await page.getByRole('region', { name: 'Answer' }).first().waitFor();
+    await page.getByRole('figure', { name: 'Answer' }).first().waitFor();
   }
 }
 
