@@ -3,6 +3,7 @@ import { platformNamed } from '../commands/inventory-plan.js';
 import { parametersFor } from '../commands/parameter-eligibility.js';
 import type { JsonObject } from '../commands/present-command.js';
 import { changeToWaitFor } from '../commands/secrets/command-secrets.js';
+import { needsCurrentKey } from '../commands/secrets/recovery-keys.js';
 import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
@@ -44,7 +45,9 @@ export function decide<Parameters extends PlistDict | JsonObject>(
   const [fault] = eligibilityFaults(target, requestType, { isForUser: forUsers });
   if (fault !== undefined) return { refusal: fault.code };
   if (forUsers && facts.has_user !== true) return { refusal: 'no_user_channel' };
-  if (facts.has_unlock_token === false) return { refusal: 'no_unlock_token' };
+  if (facts.has_secret === false) {
+    return { refusal: requestType === 'ClearPasscode' ? 'no_unlock_token' : 'no_recovery_key' };
+  }
   if (facts.enrolled_with === true) return { refusal: 'enrolls' };
   if (facts.lacks_values === true) return { refusal: 'variable_has_no_value' };
   const reduced = parametersFor(target, { requestType, parameters, isForUser: forUsers });
@@ -54,17 +57,23 @@ export function decide<Parameters extends PlistDict | JsonObject>(
   return { parameters: reduced.value, leftOut, isForUsers: forUsers };
 }
 
+/** What each device's command is completed with. */
+function secretOf({ requestType, parameters }: BatchCommand): FactNeeds['secret'] {
+  if (requestType === 'ClearPasscode') return 'unlock_token';
+  const needsKey = requestType === 'RotateFileVaultKey' && needsCurrentKey(parameters);
+  return needsKey ? 'filevault_recovery_key' : undefined;
+}
+
 /** Which facts decide about the command. */
 export function needsOf(command: BatchCommand): FactNeeds {
   const { requestType, parameters, template, variables } = command;
-  const unlockToken = requestType === 'ClearPasscode';
   const { Identifier: identifier } = template;
   const removes = requestType === 'RemoveProfile' && typeof identifier === 'string';
   const removedProfile = removes ? identifier : undefined;
   const waitingChange = changeToWaitFor(requestType, parameters);
   return {
     users: mayBeForUsers(requestType),
-    unlockToken,
+    secret: secretOf(command),
     variables,
     removedProfile,
     waitingChange,

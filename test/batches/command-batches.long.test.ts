@@ -403,6 +403,31 @@ describe('a batch of commands', () => {
     expect([row.device_id, row.request_type, others]).toEqual([device.id, 'ClearPasscode', []]);
   });
 
+  it('counts Macs whose recovery key is not known as refused, unless a password is given', async () => {
+    const facts = { platform: 'macOS', os_version: '15.0' };
+    const [known = 0, unknown = 0] = await addDevices(app, 2, facts);
+    await app.db.knex('device_secrets').insert({
+      device_id: known,
+      enrollment_number: 0,
+      kind: 'filevault_recovery_key',
+      sealed: app.box.seal(Buffer.from('A-B'), `devices/${known}/filevault_recovery_key`),
+      digest: Buffer.alloc(32, 1),
+    });
+    const targetsOf = async (parameters: object) => {
+      const document = batchDocument(
+        { request_type: 'RotateFileVaultKey', parameters: { KeyType: 'personal', ...parameters } },
+        { devices: [known, unknown] },
+      );
+      return (await api.post('/command_batches?dry_run=true', document)).body.meta.targets;
+    };
+    expect(await targetsOf({})).toMatchObject({
+      eligible: 1,
+      refused: [{ code: 'no_recovery_key', count: 1, examples: [unknown] }],
+    });
+    const FileVaultUnlock = { Password: 'of a user' };
+    expect(await targetsOf({ FileVaultUnlock })).toMatchObject({ eligible: 2, refused: [] });
+  });
+
   it('counts devices whose password has a change waiting as refused', async () => {
     const facts = { platform: 'macOS', os_version: '15.0', is_apple_silicon: true };
     const [waiting = 0, free = 0] = await addDevices(app, 2, facts);

@@ -27,7 +27,8 @@ export interface BatchFacts extends Omit<EligibilityFacts, 'id'> {
   enrollment_state: string | null;
   /** Whether an enrolled user exists; null if the command does not need one. */
   has_user: boolean | null;
-  has_unlock_token: boolean | null;
+  /** The secret that the command needs is escrowed; null if it needs none. */
+  has_secret: boolean | null;
   /** Lacks a value of a variable. */
   lacks_values: boolean | null;
   /** The profile to be removed is the one that the device enrolled with; null where none is removed. */
@@ -46,7 +47,8 @@ export interface FactGroup extends BatchFacts {
 /** Which facts matter to the command. */
 export interface FactNeeds {
   users: boolean;
-  unlockToken: boolean;
+  /** Kind of the escrowed secret that the command is completed with. */
+  secret?: 'unlock_token' | 'filevault_recovery_key' | undefined;
   variables: readonly string[];
   /** Identifier of the profile that the command removes. */
   removedProfile?: string | undefined;
@@ -56,14 +58,14 @@ export interface FactNeeds {
   further?: Sql;
 }
 
-export const NO_NEEDS: FactNeeds = { users: false, unlockToken: false, variables: [] };
+export const NO_NEEDS: FactNeeds = { users: false, variables: [] };
 
 const EXAMPLES = 10;
 
 /** The columns of BatchFacts. */
 export const factNames = [
   ...['enrollment_state', ...ELIGIBILITY_COLUMNS],
-  ...['has_user', 'has_unlock_token', 'lacks_values', 'enrolled_with', 'has_waiting_change'],
+  ...['has_user', 'has_secret', 'lacks_values', 'enrolled_with', 'has_waiting_change'],
   'further',
 ].join(', ');
 
@@ -77,15 +79,15 @@ const HAS_WAITING_CHANGE = `(exists (
 
 /** Columns of BatchFacts for `devices as t0`. */
 export function factSql(needs: FactNeeds): Sql {
-  const { users, unlockToken, variables, removedProfile, waitingChange, further } = needs;
+  const { users, secret, variables, removedProfile, waitingChange, further } = needs;
   const hasUser = `exists (select from device_users u where u.device_id = t0.id and u.is_enrolled)`;
-  const token = `exists (select from (${newest({ device: 't0.id', kind: "'unlock_token'" })}) k
+  const escrowed = `exists (select from (${newest({ device: 't0.id', kind: `'${secret}'` })}) k
     where octet_length(k.sealed) > 0)`;
   const lacks = lacksValueSql('t0', variables);
   const columns = [
     ...['t0.id', 't0.enrollment_state', ...ELIGIBILITY_COLUMNS.map((name) => `t0.${name}`)],
     `${users ? hasUser : 'null::boolean'} as has_user`,
-    `${unlockToken ? token : 'null::boolean'} as has_unlock_token`,
+    `${secret === undefined ? 'null::boolean' : escrowed} as has_secret`,
     `${variables.length > 0 ? lacks.text : 'null::boolean'} as lacks_values`,
     `${removedProfile === undefined ? 'null::boolean' : ENROLLED_WITH} as enrolled_with`,
     `${waitingChange === undefined ? 'null::boolean' : HAS_WAITING_CHANGE} as has_waiting_change`,

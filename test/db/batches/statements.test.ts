@@ -13,7 +13,7 @@ const nodes: FilterNode[] = [{ kind: 'compare', column: udid, op: 'eq', value: '
 const named = { deviceIds: [1], tagIds: [2], groupIds: [3] };
 const needs = {
   users: true,
-  unlockToken: true,
+  secret: 'unlock_token' as const,
   variables: ['SERIAL', 'USER_NAME', 'ATTRIBUTE_a'],
   removedProfile: 'p',
   waitingChange: 'SetRecoveryLock',

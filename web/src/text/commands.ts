@@ -180,6 +180,8 @@ export const commandsText = {
     device_unenrolled: 'Not enrolled any more.',
     no_user_channel: 'The command is for users, and none of the device is enrolled.',
     no_unlock_token: 'The device has not escrowed an unlock token.',
+    no_recovery_key:
+      'No recovery key of the device is known: give the password of a user who can unlock FileVault.',
     variable_has_no_value: 'The device has no value for a variable.',
     under_way: 'The same command waits already.',
     still_assigned: 'An assignment gives the device this profile.',

@@ -253,7 +253,8 @@ export const deviceText = {
     removed: 'Removed by the device',
     unknown: ', value not known',
     show: 'Show …',
-    showNamed: (kind: string) => `Show the ${kind.charAt(0).toLowerCase()}${kind.slice(1)} …`,
+    showNamed: (kind: string) =>
+      `Show the ${kind.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())} …`,
     about: 'The audit trail records who saw it, when and why.',
     reason: 'Reason',
     submit: 'Show',

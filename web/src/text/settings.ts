@@ -173,7 +173,8 @@ export const settingsText = {
     current: 'This browser',
     actions: 'Actions',
     revoke: 'Revoke',
-    revokeNamed: (name: string, browser: string) => `Revoke the session of ${name} in ${browser}`,
+    revokeNamed: (name: string, browser: string, id: number) =>
+      `Revoke the session of ${name} in ${browser}, number ${id}`,
     revokeTitle: 'Revoke this session?',
     revokeWhy: (name: string, browser: string) =>
       `${browser}, signed in as ${name}, is signed out at once. The token stays valid.`,

@@ -34,7 +34,7 @@ export const TASKS = {
     await page.getByText('If it is retired, an admin deletes its record.').waitFor();
     await page.getByRole('button', { name: 'Delete the record …' }).click();
     const dialog = page.getByRole('dialog', { name: `Delete the record of ${name}` });
-    await dialog.getByText('It leaves management when it next contacts the server').waitFor();
+    await dialog.getByText('The device was erased. It can enroll again.').waitFor();
     const submit = dialog.getByRole('button', { name: 'Delete the record' });
     const typed = dialog.getByLabel(`Type ${name} to confirm`);
     for (const text of ['', name.slice(0, -1)]) {

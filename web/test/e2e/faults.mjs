@@ -37,6 +37,27 @@ export const TASKS = {
     await lab.query(`delete from tags where name = 'Taken'`);
   },
 
+  'a tag whose name is blank is refused at its field': async (session) => {
+    const { page } = session;
+    await open(session, '/groups/tags');
+    await page.getByRole('button', { name: 'New tag' }).click();
+    const name = page.getByRole('dialog').getByLabel('Name');
+    await name.fill('   ');
+    await page.keyboard.press('Enter');
+    await waitForFault(page, name, 'Must have at least 1 character.');
+    await name.fill('Lobby');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+  },
+
+  'a command that the server refuses has the focus at its field': async (session) => {
+    const { page } = session;
+    await open(session, '/commands/new?rules=%5B%5D&type=InviteToProgram');
+    const url = page.getByLabel(/^Invitation URL/);
+    await url.fill('nope');
+    await page.keyboard.press('Enter');
+    await url.and(page.locator('[aria-invalid="true"]:focus')).waitFor();
+  },
+
   'a push certificate that is refused is refused at its file': async (session) => {
     const { page } = session;
     await open(session, '/set-up');

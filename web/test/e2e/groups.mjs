@@ -150,7 +150,7 @@ export const TASKS = {
     const body = JSON.stringify({ token });
     await fetch(`${url}/api/v1/sessions`, { method: 'POST', headers, body });
     await open(session, '/settings/sessions');
-    const revoke = page.getByRole('button', { name: /in curl$/ });
+    const revoke = page.getByRole('button', { name: /in curl, number \d+$/ });
     await revoke.waitFor();
     await page.getByRole('heading', { level: 1 }).focus();
     await tabTo(page, revoke);

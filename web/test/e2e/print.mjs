@@ -19,6 +19,20 @@ async function printed(page) {
   }
 }
 
+/** Where the columns of a row begin: the one of headings is the first row. */
+async function columnsOnPaper(page, row) {
+  await page.emulateMedia({ media: 'print' });
+  try {
+    const cells = page.getByRole('row').nth(row).locator(':scope > *');
+    const edges = await cells.evaluateAll((list) =>
+      list.map((cell) => Math.round(cell.getBoundingClientRect().left)),
+    );
+    return edges.slice(1).join(' ');
+  } finally {
+    await page.emulateMedia({ media: null });
+  }
+}
+
 export const TASKS = {
   'the page of a device is printed as a whole': async (session) => {
     const { page, lab } = session;
@@ -47,6 +61,7 @@ export const TASKS = {
       assertEqual(sheets > 1, true, `${sheets} sheets`);
       await page.evaluate(() => window.dispatchEvent(new Event('beforeprint')));
       assertEqual(await page.getByRole('row').count(), 91, 'rows on paper');
+      assertEqual(await columnsOnPaper(page, 1), await columnsOnPaper(page, 0), 'left edges');
       await page.evaluate(() => window.dispatchEvent(new Event('afterprint')));
     } finally {
       await lab.query(`delete from devices where serial_number like 'PRINT%'`);

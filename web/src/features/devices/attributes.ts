@@ -15,13 +15,13 @@ interface Attribute {
 type Name = keyof components['schemas']['devices_attributes'];
 
 const BOOLEAN: Attribute = { kind: 'boolean', width: 110 };
-const TIME: Attribute = { kind: 'time', width: 120 };
+const TIME: Attribute = { kind: 'time', width: 130 };
 
 /** What the list can show in columns. */
 export const ATTRIBUTES: Partial<Record<string, Attribute>> = {
   device_name: { kind: 'text', width: 190 },
   serial_number: { kind: 'text', width: 140 },
-  health: { kind: 'choice', width: 145, values: ['ok', 'attention', 'stuck'] },
+  health: { kind: 'choice', width: 135, values: ['ok', 'attention', 'stuck'] },
   platform: {
     kind: 'choice',
     width: 90,

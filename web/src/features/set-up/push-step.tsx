@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useMay } from '../../api/rights';
 import { setUpText } from '../../text/set-up';
 import { Button } from '../../ui/button';
@@ -23,6 +23,11 @@ export function PushStep({ report }: { report: Report }) {
   const mayUpload = useMay()('createPushCertificate');
   const [isOpen, setOpen] = useState(false);
   const [result, setResult] = useState('');
+  const pair = useRef<HTMLDivElement>(null);
+  // The button that opened it is gone.
+  useEffect(() => {
+    if (isOpen) pair.current?.focus();
+  }, [isOpen]);
   const finish = () => {
     setResult(words.uploaded);
     setOpen(false);
@@ -42,7 +47,7 @@ export function PushStep({ report }: { report: Report }) {
         </div>
       )}
       {mayUpload && (!isDone || isOpen) && (
-        <div className="set-up-pair">
+        <div ref={pair} className="set-up-pair" tabIndex={-1}>
           <PushRequest />
           <PushUpload onDone={finish} />
         </div>

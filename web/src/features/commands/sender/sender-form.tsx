@@ -69,6 +69,8 @@ export function SenderForm({ type, target }: Props) {
       setDirty(true);
       if (send.error !== null) send.reset();
     };
+  // Once the fields are marked, and what is hidden has opened.
+  const showFault = () => setTimeout(() => focusFault(form.current), 50);
   const post = (confirm?: number) =>
     send.mutate(
       { order, confirm },
@@ -82,6 +84,7 @@ export function SenderForm({ type, target }: Props) {
             ? error.faults[0]?.meta?.confirm
             : undefined;
           setConfirming(asked ?? (confirm === undefined ? undefined : confirming));
+          if (asked === undefined && confirm === undefined) showFault();
         },
       },
     );
@@ -89,8 +92,7 @@ export function SenderForm({ type, target }: Props) {
     event.preventDefault();
     setTried(true);
     if (!isComplete) {
-      // Once the fields are marked, and what is hidden has opened.
-      setTimeout(() => focusFault(form.current), 50);
+      showFault();
       return;
     }
     if (isWaiting) return;

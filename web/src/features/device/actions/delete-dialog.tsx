@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
 import { ActionError } from '../../../api/action-error';
@@ -10,7 +11,7 @@ import { Dialog } from '../../../ui/dialog';
 import { Field } from '../../../ui/field';
 import { useDelete } from '../deletion';
 import { nameOf } from '../name';
-import type { Device } from '../queries';
+import { type Device, diagnosisQuery } from '../queries';
 import { deletionRequest, isTyped } from './actions';
 
 interface Props {
@@ -23,6 +24,8 @@ export function DeleteDialog({ device, onCancel }: Props) {
   const { id, serial_number: serial, is_enrolled: isEnrolled } = device;
   const [typed, setTyped] = useState('');
   const deletion = useDelete(id);
+  const { data: findings } = useQuery(diagnosisQuery(id));
+  const isErased = findings?.some(({ code }) => code === 'erased') === true;
   const navigate = useNavigate();
   const search = useLocation({ select: ({ state }) => state.devices });
   const name = nameOf(device);
@@ -38,7 +41,7 @@ export function DeleteDialog({ device, onCancel }: Props) {
   return (
     <Dialog title={words.title(name)} isOpen onClose={onCancel}>
       <p>{words.lost}</p>
-      <p>{isEnrolled === true ? words.enrolled : words.notEnrolled}</p>
+      <p>{isErased ? words.erased : isEnrolled === true ? words.enrolled : words.notEnrolled}</p>
       <form onSubmit={submit}>
         <Field
           label={deviceText.confirm.name(name)}

@@ -24,7 +24,7 @@ export function TagForm({ tag, onClose }: Props) {
   const other = otherFault(save.error, ['name', 'color']);
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (name.trim() !== '') save.mutate({ name: name.trim(), color }, { onSuccess: onClose });
+    save.mutate({ name: name.trim(), color }, { onSuccess: onClose });
   };
   const title = tag === undefined ? words.newTag : words.editNamed(tag.name ?? '');
   return (
@@ -33,7 +33,10 @@ export function TagForm({ tag, onClose }: Props) {
         <Field
           label={words.name}
           value={name}
-          onChange={setName}
+          onChange={(typed) => {
+            setName(typed);
+            save.reset();
+          }}
           required
           autoFocus
           autoComplete="off"

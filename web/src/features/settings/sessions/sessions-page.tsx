@@ -73,6 +73,7 @@ export function SessionsPage() {
         aria-label={words.revokeNamed(
           session.name ?? '',
           browserName(session.user_agent) ?? words.unknownBrowser,
+          session.id,
         )}
         onPress={() => setRevoking(session)}
       >
