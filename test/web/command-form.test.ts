@@ -11,6 +11,7 @@ import {
   sortKeys,
 } from '../../web/src/features/commands/form/keys.js';
 import { platformHint } from '../../web/src/features/commands/form/platform-hint.js';
+import { visibleKeys } from '../../web/src/features/commands/form/visible-keys.js';
 import { wordsOf } from '../../web/src/features/commands/form/words-of.js';
 import { writeForm } from '../../web/src/features/commands/form/write-form.js';
 import { topicOf } from '../../web/src/features/commands/sender/topics.js';
@@ -225,4 +226,15 @@ describe('the form of a command', () => {
     expect(wordsOf('FileVaultUnlock')).toBe('FileVault unlock');
     expect(wordsOf('shortName')).toBe('Short name');
   });
+});
+
+it('a key for every platform of its command names none of them', () => {
+  const mac = { platform: 'macOS' };
+  const inner = { name: 'Inner', type: 'string', presence: 'optional', platforms: [mac] } as const;
+  const outer = { name: 'Outer', type: 'dictionary', presence: 'optional', keys: [inner] } as const;
+  const of = (platforms: string) => {
+    const [key] = visibleKeys({ request_type: 'AccountConfiguration', platforms, keys: [outer] });
+    return key?.keys?.map((one) => platformHint(one));
+  };
+  expect([of('macOS'), of('iOS, macOS')]).toEqual([[''], ['Only on macOS.']]);
 });

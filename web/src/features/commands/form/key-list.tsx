@@ -74,7 +74,11 @@ export function KeyList({ keyOf, pointer, value, hint, faults, onChange }: Props
         )}
         <Button onPress={add}>{words.add(label)}</Button>
       </div>
-      {isOneKind && error !== undefined && <p className="field-error">{error}</p>}
+      {isOneKind && error !== undefined && (
+        <p role="alert" className="field-error">
+          {error}
+        </p>
+      )}
     </fieldset>
   );
 }

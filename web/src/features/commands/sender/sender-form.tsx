@@ -30,7 +30,7 @@ interface Props {
 /** Fills in one command, shows what it would do, and sends it. Key it by the command. */
 export function SenderForm({ type, target }: Props) {
   const { request_type: requestType, title, is_destructive: isDestructive } = type;
-  const keys = useMemo(() => visibleKeys(requestType, type.keys), [requestType, type.keys]);
+  const keys = useMemo(() => visibleKeys(type), [type]);
   const [draft, setDraft] = useState(() => newDraft(keys));
   const [options, setOptions] = useState(NO_OPTIONS);
   const [isTried, setTried] = useState(false);
