@@ -66,7 +66,8 @@ describe('kill -9 of the server and PostgreSQL while shared payloads are queued'
     }
     const shared = await queryEmbedded<{ body: Buffer }>(
       dataDir,
-      'select body from command_payloads',
+      // The inventory of the device shares its payloads, too.
+      `select body from command_payloads where position('InstallProfile' in convert_from(body, 'UTF8')) > 0`,
     );
     expect(new Set(shared.map(({ body }) => body.toString()))).toEqual(new Set(stored.values()));
   }, 60_000);
