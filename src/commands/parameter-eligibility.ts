@@ -91,7 +91,7 @@ export function requireEligibleParameters(
   throwFaults(parameterFaults(target, command), { status: 422 });
 }
 
-/** The same of a queued command that another device shall get. Shared payloads are profiles. */
+/** The same of a queued command that another device shall get. A shared payload is checked when it is offered. */
 export function storedParameterFaults(
   box: SecretBox,
   target: EligibilityFacts & SecretTarget,

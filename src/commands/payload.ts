@@ -88,10 +88,7 @@ export function prepareCommand(box: SecretBox, planned: PlannedCommand): Prepare
   return { uuid, requestType: planned.requestType, payload, sha256 };
 }
 
-export interface Owner {
-  deviceId: number;
-  userId?: number;
-}
+export type Owner = { deviceId: number; userId?: number };
 
 /**
  * The row of a command of the inventory, for the device or for a user of it. A fleet gets few different
@@ -102,14 +99,17 @@ export function scheduledCommand(
   { deviceId, userId }: Owner,
   { planned, mayShare }: { planned: PlannedCommand; mayShare: boolean },
 ): NewCommand {
-  const { uuid, payload, sha256 } = prepareCommand(box, planned);
+  const uuid = newCommandUuid();
+  const shared = bodyOfPlanned(planned);
+  const payload = mayShare ? null : ownPayload(box, { uuid, ...planned }, shared.body);
   return {
     uuid,
     device_id: deviceId,
     device_user_id: userId ?? null,
     request_type: planned.requestType,
-    ...(mayShare ? { payload: null, shared: bodyOfPlanned(planned) } : { payload }),
-    scheduled_sha256: sha256,
+    payload,
+    shared: mayShare ? shared : undefined,
+    scheduled_sha256: shared.sha256,
   };
 }
 

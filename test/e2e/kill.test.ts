@@ -59,7 +59,7 @@ function allCommands(): Promise<CommandRow[]> {
   return query<CommandRow>('select uuid::text, status from commands');
 }
 
-/** What is not final or not handled yet, with the last exchange of its device: to tell why. */
+/** What is not final or not handled yet, with the last exchange of its device. */
 async function unfinishedCommands() {
   const rows = await query<{ udid: string }>(
     `select lower(d.udid) as udid, c.uuid, c.request_type, c.status, c.reason, c.needs_handling,

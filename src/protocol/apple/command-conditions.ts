@@ -1,5 +1,5 @@
 import { isPlistDict, type PlistDict, type PlistValue } from '../plist/plist.js';
-import { pointerTo } from './schema-types.js';
+import { pointerTo, type SchemaItem, type SchemaKey } from './schema-types.js';
 
 /**
  * `one_of`: exactly one of the keys; `at_least_one_of`: one or more; `together`: all or none; `requires`: the first
@@ -209,4 +209,30 @@ function withValue(name: string, values: Condition['values']): string {
 
 function listed(names: readonly string[], word: 'and' | 'or'): string {
   return `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`;
+}
+
+/** Ranges that only the texts of Apple's commands have, by the names that lead to the key. */
+const LIMITS: Record<string, { min?: number; max?: number }> = {
+  'RequestMirroring.ScanTime': { min: 10, max: 300 },
+  'ScheduleOSUpdate.Updates.UpdatesItem.MaxUserDeferrals': { min: 0 },
+  'Settings.Settings.SharedDeviceConfiguration.PasscodePolicy.AutoLockTime': { min: 120 },
+};
+
+/** The schema of a command, with those ranges. */
+export function withLimits(item: SchemaItem): SchemaItem {
+  const { requestType, keys } = item;
+  const hasLimits = Object.keys(LIMITS).some((path) => path.startsWith(`${requestType}.`));
+  return keys !== undefined && hasLimits ? { ...item, keys: limited(keys, requestType) } : item;
+}
+
+function limited(keys: SchemaKey[], path: string): SchemaKey[] {
+  return keys.map((key) => {
+    const at = `${path}.${key.key}`;
+    const range = Object.hasOwn(LIMITS, at) ? LIMITS[at] : key.range;
+    return {
+      ...key,
+      ...(range && { range }),
+      ...(key.subkeys && { subkeys: limited(key.subkeys, at) }),
+    };
+  });
 }

@@ -1,5 +1,5 @@
 import { bitOfRight } from './access-rights.js';
-import { withLimits } from './command-limits.js';
+import { withLimits } from './command-conditions.js';
 import commands from './commands.json';
 import type { Platform, SchemaItem, SchemaKey, SchemaOs, SchemaSystems } from './schema-types.js';
 

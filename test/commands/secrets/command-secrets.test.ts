@@ -66,6 +66,7 @@ async function carryOut(type: string, parameters = {}, status = 'Acknowledged') 
   const { data } = await queue(type, parameters);
   const got = await sent();
   await device.report(data.attributes.uuid, status);
+  await app.waitForReports();
   return got;
 }
 

@@ -52,8 +52,7 @@ export const MANAGEMENT_TEXTS = {
       'A name `ANY` is any name.',
     conditions:
       'What joins the keys of `parameters`: `keys`, `text` as a sentence, and `kind`: `one_of` (exactly one), `at_least_one_of`, ' +
-      '`together` (all or none), `requires` (the first one only with the second), `excludes` (only without it). ' +
-      'A parameter that breaks one is answered 422.',
+      '`together` (all or none), `requires` (the first one only with the second), `excludes` (only without it).',
     response_keys: 'Of the answer, as `keys`.',
     eligible: 'Whether it may be queued for the device. Only with `device`.',
     reasons: 'Why not: `code` and `detail` as a 422 gives them. Only with `device`.',
