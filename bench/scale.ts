@@ -1,13 +1,16 @@
 // npm run bench:scale -- --devices 20000 [--keep DIR] [--only TEXT] [--calls 10] [--json] [--plans]
-// Fills a database with a fleet by COPY, walks every list, sort and filter that the API offers, and what
-// runs by the clock, and prints what each costs and how many rows its plan reads. DATABASE_URL, or
-// BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and uses it again.
+// Fills a database with a fleet by COPY, serves other devices beside it, walks every list, sort and filter
+// that the API offers, and what runs by the clock, and prints what each costs and how many rows its plan
+// reads. DATABASE_URL, or BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and
+// uses it again; --only walks what has TEXT in its name, and nothing else.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { connectDatabase } from '../src/db/connection/database.js';
 import { ApiClient } from './load/api-client.js';
+import { ms } from './load/measure.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
+import { measureDevicePath } from './scale/device-path.js';
 import { fillDatabase, overDatabase } from './scale/filled-database.js';
 import { listCases, nameOf, RESOURCES } from './scale/list-cases.js';
 import { LIST_SESSION } from './scale/plans.js';
@@ -86,12 +89,19 @@ async function others({ api, client, url }: Bench, server: ServerProcess): Promi
   }
 }
 
+async function serveDevices(fleet: Parameters<typeof measureDevicePath>[0]): Promise<void> {
+  say('\ndevices beside the fleet');
+  for (const [name, { perSecond, p50, p99 }] of Object.entries(await measureDevicePath(fleet))) {
+    say(`${name}: ${Math.round(perSecond).toLocaleString('en')}/s, p50 ${ms(p50)}, p99 ${ms(p99)}`);
+  }
+}
+
 async function runOn(url: string, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
     const fill = { client, devices: Number(options.devices), directory: dataDir, say };
-    const { devices } = await fillDatabase(url, fill);
+    const { devices, seed } = await fillDatabase(url, fill);
     await client.query(LIST_SESSION);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
@@ -99,7 +109,12 @@ async function runOn(url: string, dataDir: string): Promise<void> {
     const api = new ApiClient(server.port, token);
     try {
       const bench = { api, client, url };
-      if (options.only === '') await others(bench, server);
+      if (options.only === '') {
+        if (seed !== undefined) {
+          await serveDevices({ client, seed, port: server.port, databaseUrl: url });
+        }
+        await others(bench, server);
+      }
       const walked = await walkAll(bench);
       if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
       else say(`\n${walked.filter(isNotFlat).length} of ${walked.length} queries are not flat`);

@@ -97,18 +97,20 @@ export async function refillQueues(
   fill?: FillOptions,
 ): Promise<void> {
   await db.pool.query('truncate commands cascade');
-  if (fill !== undefined) {
-    const { udids, phase, perDevice, requestType } = fill;
-    const payload = COMMAND.replace('TYPE', requestType);
-    await db.pool.query({
-      text: FILL,
-      values: [requestType, payload, perDevice, phase, udids],
-    });
-  }
+  if (fill !== undefined) await fillCommands(db.pool, fill);
   await db.pool.query('vacuum (analyze) commands');
   await db.pool.query('vacuum (analyze) devices');
   await db.pool.query('vacuum (analyze) device_identities');
   await db.pool.query('checkpoint');
+}
+
+/** Queues commands with known CommandUUIDs. */
+export async function fillCommands(
+  client: Pick<pg.Client, 'query'>,
+  { udids, phase, perDevice, requestType }: FillOptions,
+): Promise<void> {
+  const payload = COMMAND.replace('TYPE', requestType);
+  await client.query(FILL, [requestType, payload, perDevice, phase, udids]);
 }
 
 /** Removes every command of the database that `url` names, such as the inventory after an enrollment. */

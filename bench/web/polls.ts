@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { type FleetSeed, udidOf } from '../load/fleet.js';
 import { type Measured, quantilesOf } from '../load/measure.js';
 import { type Task, WorkerProcess } from '../load/worker-process.js';
+import { settle } from '../scale/device-path.js';
 import { type ConsoleTraffic, OpenConsoles } from './open-consoles.js';
 import type { RepeatedRequest } from './recorded-requests.js';
 
@@ -67,12 +68,10 @@ async function enroll({ client }: PollBench, worker: WorkerProcess): Promise<voi
   await worker.prepare({ kind: 'enroll', from: 0, to: DEVICES });
   const { failures } = await worker.run();
   if (failures > 0) throw new Error(`${failures} devices could not enroll`);
-  const udids = Array.from({ length: DEVICES }, (_, index) => udidOf(index));
-  const text =
-    'delete from commands where device_id in (select id from devices where udid = any($1))';
-  await client.query(text, [udids]);
-  await client.query('vacuum (analyze) devices, commands, device_identities');
-  await client.query('checkpoint');
+  await settle(
+    client,
+    Array.from({ length: DEVICES }, (_, index) => udidOf(index)),
+  );
 }
 
 interface Turns {

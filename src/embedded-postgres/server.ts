@@ -47,13 +47,14 @@ const READY_LIMIT_MS = 120_000;
 const POLL_MS = 15;
 
 /**
- * Statements and their values are not logged, since they contain secrets: Muster logs failures itself.
+ * Statements and their values are not logged, since they contain secrets: Muster logs failures itself. Without
+ * wal_compression: the one method that these builds have (pglz) takes 0.25 ms for each page that is written
+ * first after a checkpoint, three quarters of a batch over ten million commands, and saves a quarter of the log.
  */
 const SETTINGS: Record<string, string> = {
   synchronous_commit: 'on',
   shared_buffers: '256MB',
   max_connections: '60',
-  wal_compression: 'on',
   password_encryption: 'scram-sha-256',
   log_min_messages: 'log',
   log_min_error_statement: 'panic',

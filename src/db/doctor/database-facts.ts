@@ -10,6 +10,8 @@ export interface DatabaseFacts {
   /** on, remote_apply, remote_write, local or off. */
   synchronousCommit: string;
   autovacuum: boolean;
+  /** off, pglz, lz4, zstd; on is pglz. */
+  walCompression: string;
   /** Connections for roles that are no superusers. */
   maxConnections: number;
   /** Connections of all clients now. */
@@ -25,6 +27,7 @@ select current_setting('server_version_num')::integer as version,
   current_setting('full_page_writes')::boolean as "fullPageWrites",
   current_setting('synchronous_commit') as "synchronousCommit",
   current_setting('autovacuum')::boolean as autovacuum,
+  current_setting('wal_compression') as "walCompression",
   current_setting('max_connections')::integer
     - current_setting('superuser_reserved_connections')::integer
     - coalesce(current_setting('reserved_connections', true)::integer, 0) as "maxConnections",

@@ -41,13 +41,17 @@ export const databaseCheck: Check = {
   },
 };
 
-/** Settings with which data is lost, or connections run out. */
+/** Settings with which data is lost, writes get slow, or connections run out. */
 export const databaseSettingsCheck: Check = {
   name: 'database_settings',
   needs: 'database',
   run: async ({ db, config }) => {
     const facts = await readDatabaseFacts(db);
-    const faults = [...safetyFaults(facts), ...connectionFaults(facts, config.workers)];
+    const faults = [
+      ...safetyFaults(facts),
+      ...logFaults(facts),
+      ...connectionFaults(facts, config.workers),
+    ];
     if (faults.length > 0) return faults;
     const what = `The settings of PostgreSQL keep what was stored; ${facts.usedConnections} of ${facts.maxConnections} connections are in use.`;
     return [ok('database_settings', what)];
@@ -123,6 +127,16 @@ function safetyFaults(facts: DatabaseFacts): Found[] {
     faults.push(error('database_autovacuum_off', { what, why, cure }));
   }
   return faults;
+}
+
+function logFaults({ walCompression }: DatabaseFacts): Found[] {
+  if (!['on', 'pglz'].includes(walCompression)) return [];
+  const what = `PostgreSQL runs with wal_compression = ${walCompression}.`;
+  const why =
+    'The method pglz is slow: after each checkpoint, batches of commands and enrollments wait for it.';
+  const cure =
+    'alter system set wal_compression = lz4; (off where this PostgreSQL has no lz4) select pg_reload_conf();';
+  return [warning('database_wal_compression_slow', { what, why, cure })];
 }
 
 function connectionFaults({ maxConnections }: DatabaseFacts, workers: number): Found[] {

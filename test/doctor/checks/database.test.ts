@@ -54,6 +54,20 @@ describe('the doctor of the database', () => {
     await again.close();
   });
 
+  it('reports a slow compression of the log until it is changed', async () => {
+    const { rows } = await test.db.knex.raw('select current_database() as name');
+    const codesWith = async (method: string) => {
+      await test.db.knex.raw(`alter database ${rows[0].name} set wal_compression = ${method}`);
+      const db = connectDatabase({ connectionString: test.connectionString, poolSize: 2 });
+      const found = await examine({ checks: [databaseSettingsCheck], db }).finally(() =>
+        db.close(),
+      );
+      return found.map(({ code }) => code);
+    };
+    expect(await codesWith('pglz')).toContain('database_wal_compression_slow');
+    expect(await codesWith('off')).not.toContain('database_wal_compression_slow');
+  });
+
   it('reports that there are fewer connections than the processes open', async () => {
     const env = { WORKERS: '64', DATABASE_URL: 'postgresql://localhost/muster' };
     const found = await examine({ checks: [databaseSettingsCheck], db: test.db, env });
