@@ -21,19 +21,12 @@ export function longestLiteral({ op, value }: TextRule): number {
   return Math.max(...parts.map((part) => [...part].length));
 }
 
-/** The texts that a search looks into, as one, hold what one of them holds. */
+/** The texts that a search looks into, as one, hold what one of them holds. Equal texts have indexes of their own. */
 function searchedSql(texts: string, node: FilterNode): Sql | undefined {
-  const rule = textRule(node);
-  if (rule === undefined || longestLiteral(rule) < LEAST_CHARACTERS) return undefined;
-  const [, pattern] = textOperator(rule);
+  if (node.kind !== 'text' || node.op.startsWith('not')) return undefined;
+  if (longestLiteral(node) < LEAST_CHARACTERS) return undefined;
+  const [, pattern] = textOperator(node);
   return { text: `${texts} ilike ?::text`, bindings: [`%${pattern}%`] };
-}
-
-/** What a value that matches contains; undefined for rules that say nothing of it. */
-function textRule(node: FilterNode): TextRule | undefined {
-  if (node.kind === 'text') return node.op.startsWith('not') ? undefined : node;
-  if (node.kind !== 'compare' || node.op !== 'eq') return undefined;
-  return { op: 'contains', value: String(node.value) };
 }
 
 /** Hexadecimal digits in lower case are in the order of their bytes. */

@@ -22,6 +22,15 @@ update devices set enrollment_state = 'unenrolled', unenrolled_at = '2026-05-01'
     enrollment_type = 'user', enrollment_method = 'account_user', is_mdm_lost_mode_enabled = true,
     awaiting_configuration = true, created_at = '2026-05-01', udid = 'RARE-UDID-1', hostname = 'rare.example.com'
   where id = (select max(id) from devices);
+update devices set model = 'MGNR3LL', product_name = 'Mac16,1', time_zone = 'Europe/Paris', iccid = '89',
+    is_supervised = true, user_approved_enrollment = true, fde_enabled = true, firewall_enabled = true,
+    sip_enabled = true, passcode_present = true, passcode_compliant = true, is_activation_lock_enabled = false,
+    is_multi_user = false, is_apple_silicon = true, authenticated_at = now();
+update devices set model = 'MKGR3LL', product_name = 'Rare1,1', time_zone = 'Asia/Tokyo', iccid = '8949',
+    is_supervised = false, user_approved_enrollment = false, fde_enabled = false, firewall_enabled = false,
+    sip_enabled = false, passcode_present = false, passcode_compliant = false, is_activation_lock_enabled = true,
+    is_multi_user = true, is_apple_silicon = false, authenticated_at = '2020-05-01'
+  where id = (select max(id) from devices);
 insert into certificates (purpose, der, fingerprint, subject, issuer, serial, x509_cn, not_before, not_after,
     created_at)
   select 'mdm.device', '', sha256(n::text::bytea), 'CN=Device ' || n, 'CN=First CA', md5(n::text),
@@ -126,6 +135,21 @@ describe('a page of the one row with a rare value', () => {
     ['devices', 'device_name', 'contains', 'ice 4999'],
     ['devices', 'hostname', 'eq', 'rare.example.com'],
     ['devices', 'hostname', 'endswith', 're.example.com'],
+    ['devices', 'model', 'eq', 'MKGR3LL'],
+    ['devices', 'product_name', 'startswith', 'Rare'],
+    ['devices', 'time_zone', 'eq', 'Asia/Tokyo'],
+    ['devices', 'iccid', 'startswith', '894'],
+    ['devices', 'authenticated_at', 'le', '2020-05-01T00:00:00+00:00'],
+    ['devices', 'is_supervised', 'eq', false],
+    ['devices', 'user_approved_enrollment', 'eq', false],
+    ['devices', 'fde_enabled', 'eq', false],
+    ['devices', 'firewall_enabled', 'eq', false],
+    ['devices', 'sip_enabled', 'eq', false],
+    ['devices', 'passcode_present', 'eq', false],
+    ['devices', 'passcode_compliant', 'eq', false],
+    ['devices', 'is_activation_lock_enabled', 'eq', true],
+    ['devices', 'is_multi_user', 'eq', true],
+    ['devices', 'is_apple_silicon', 'eq', false],
     ['certificates', 'fingerprint_sha256', 'eq', DIGITS],
     ['certificates', 'fingerprint_sha256', 'in', [DIGITS.toUpperCase()]],
     ['certificates', 'fingerprint_sha256', 'startswith', 'AB10000'],
