@@ -40,7 +40,7 @@ describe('a collection of more than 100,000', () => {
     expect(await refused('/devices?sort=-imei,device_name')).toEqual({
       detail:
         'There are more than 100,000 devices: sort by one of id, enrollment_method, health, ' +
-        'enrolled_at, last_seen, created_at, device_name, build_version, os_version, model_name, ' +
+        'authenticated_at, enrolled_at, last_seen, created_at, device_name, build_version, os_version, model_name, ' +
         'serial_number, asset_tag; or add a filter, which makes "imei" possible',
       source: { parameter: 'sort' },
     });
