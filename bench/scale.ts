@@ -36,6 +36,15 @@ const { values: options } = parseArgs({
   },
 });
 
+const DEVICES = wholeNumber('devices');
+const CALLS = wholeNumber('calls');
+
+function wholeNumber(name: 'devices' | 'calls'): number {
+  const value = Number(options[name]);
+  if (Number.isSafeInteger(value) && value > 0) return value;
+  throw new Error(`--${name} takes a whole number above 0, not "${options[name]}"`);
+}
+
 /** A slow list is not asked for ten times. */
 const BUDGET_MS = 300;
 
@@ -57,7 +66,7 @@ async function walkAll({ api, client }: Bench): Promise<Walked[]> {
     const chosen = cases.filter((one) => nameOf(one).includes(options.only));
     if (chosen.length > 0) say(describeHead(definition.type));
     for (const one of chosen) {
-      const budget = { calls: Number(options.calls), budgetMs: BUDGET_MS };
+      const budget = { calls: CALLS, budgetMs: BUDGET_MS };
       const result = await walk({ api, client }, one, budget);
       walked.push(result);
       say(describeWalked(result));
@@ -100,8 +109,9 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    const fill = { client, devices: Number(options.devices), directory: dataDir, say };
+    const fill = { client, devices: DEVICES, directory: dataDir, say };
     const { devices, seed } = await fillDatabase(url, fill);
+    if (devices !== DEVICES) say(`the kept database has ${devices} devices`);
     await client.query(LIST_SESSION);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
@@ -116,6 +126,7 @@ async function runOn(url: string, dataDir: string): Promise<void> {
         await others(bench, server);
       }
       const walked = await walkAll(bench);
+      if (walked.length === 0) throw new Error(`no list has "${options.only}" in its name`);
       if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
       else say(`\n${walked.filter(isNotFlat).length} of ${walked.length} queries are not flat`);
     } finally {
