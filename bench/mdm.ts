@@ -9,7 +9,7 @@ import {
   openBenchDatabase,
   refillQueues,
 } from './load/database.js';
-import { createFleetSeed, udidOf } from './load/fleet.js';
+import { createFleetSeed, udidsOf } from './load/fleet.js';
 import type { Measured } from './load/measure.js';
 import { type Usage, usageOf, usageOfFamily } from './load/process-usage.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
@@ -100,7 +100,7 @@ function describe({ name, measured, serverCpu, databaseCpu }: Row): string {
 }
 
 function fillFor(phase: string, requestType: string): FillOptions {
-  const udids = Array.from({ length: DEVICES }, (_, index) => udidOf(index));
+  const udids = udidsOf(DEVICES);
   return { udids, phase, perDevice: PER_DEVICE, requestType };
 }
 

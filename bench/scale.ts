@@ -111,7 +111,7 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   try {
     const fill = { client, devices: DEVICES, directory: dataDir, say };
     const { devices, seed } = await fillDatabase(url, fill);
-    if (devices !== DEVICES) say(`the kept database has ${devices} devices`);
+    if (devices !== DEVICES) say(`the database has ${devices} devices`);
     await client.query(LIST_SESSION);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
@@ -120,9 +120,8 @@ async function runOn(url: string, dataDir: string): Promise<void> {
     try {
       const bench = { api, client, url };
       if (options.only === '') {
-        if (seed !== undefined) {
-          await serveDevices({ client, seed, port: server.port, databaseUrl: url });
-        }
+        if (seed === undefined) say('no other devices are served: the keys of the fleet are gone');
+        else await serveDevices({ client, seed, port: server.port, databaseUrl: url });
         await others(bench, server);
       }
       const walked = await walkAll(bench);

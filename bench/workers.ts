@@ -5,7 +5,7 @@
 
 import { availableParallelism } from 'node:os';
 import { type BenchDatabase, openBenchDatabase, refillQueues } from './load/database.js';
-import { createFleetSeed, type FleetSeed, udidOf } from './load/fleet.js';
+import { createFleetSeed, type FleetSeed, udidsOf } from './load/fleet.js';
 import { type Measured, ms, quantilesOf } from './load/measure.js';
 import { usageOfFamily } from './load/process-usage.js';
 import { startServerProcess } from './load/server-process.js';
@@ -62,7 +62,7 @@ async function measure(
     await run({ kind: 'enroll', from: 0, to: DEVICES });
     await refillQueues(database);
     const idle = await run({ kind: 'idle', to: DEVICES, seconds: SECONDS });
-    const udids = Array.from({ length: DEVICES }, (_, index) => udidOf(index));
+    const udids = udidsOf(DEVICES);
     const phase = `workers-${workers}-${round}`;
     const fill = { udids, phase, perDevice: PER_DEVICE, requestType: 'ContentCachingInformation' };
     await refillQueues(database, fill);

@@ -58,6 +58,11 @@ export function udidOf(index: number): string {
   return hashedUuid(`device ${index}`).toUpperCase();
 }
 
+/** UDIDs of the first devices. */
+export function udidsOf(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => udidOf(index));
+}
+
 /** The same as `md5(udid || '/' || phase || '/' || n)::uuid` in SQL. */
 export function commandUuid(udid: string, phase: string, n: number): string {
   return hashedUuid(`${udid}/${phase}/${n}`);

@@ -1,6 +1,6 @@
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import type { BenchDatabase } from './database.js';
-import { udidOf } from './fleet.js';
+import { udidOf, udidsOf } from './fleet.js';
 import { acknowledged } from './messages.js';
 
 const DEVICES = `
@@ -21,7 +21,7 @@ const AT_ONCE = 1_000;
 
 /** Enrolled devices that no message was sent for. */
 export async function addDevices({ db }: BenchDatabase, count: number): Promise<void> {
-  await db.pool.query(DEVICES, [Array.from({ length: count }, (_, index) => udidOf(index))]);
+  await db.pool.query(DEVICES, [udidsOf(count)]);
 }
 
 /** One answer to DeviceInformation of each device, stored but not yet released. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { fillCommands } from '../load/database.js';
-import { type FleetSeed, udidOf } from '../load/fleet.js';
+import { type FleetSeed, udidsOf } from '../load/fleet.js';
 import type { Measured } from '../load/measure.js';
 import { WorkerProcess } from '../load/worker-process.js';
 
@@ -31,7 +31,7 @@ export async function measureDevicePath(fleet: Fleet): Promise<Record<string, Me
     if (measured.failures > 0) throw new Error(`${task.kind}: ${measured.failures} failed`);
     return measured;
   };
-  const known = udids(KNOWN);
+  const known = udidsOf(KNOWN);
   try {
     await removeDevices(client);
     await run({ kind: 'enroll', from: 0, to: KNOWN });
@@ -48,10 +48,8 @@ export async function measureDevicePath(fleet: Fleet): Promise<Record<string, Me
   }
 }
 
-const udids = (count: number) => Array.from({ length: count }, (_, index) => udidOf(index));
-
 async function removeDevices(client: pg.Client): Promise<void> {
-  await client.query('delete from devices where udid = any($1)', [udids(KNOWN + ENROLLMENTS)]);
+  await client.query('delete from devices where udid = any($1)', [udidsOf(KNOWN + ENROLLMENTS)]);
 }
 
 /** Without what an enrollment queues for these devices; PostgreSQL has written what it had to write. */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { type FleetSeed, udidOf } from '../load/fleet.js';
+import { type FleetSeed, udidsOf } from '../load/fleet.js';
 import { type Measured, quantilesOf } from '../load/measure.js';
 import { type Task, WorkerProcess } from '../load/worker-process.js';
 import { settle } from '../scale/device-path.js';
@@ -68,10 +68,7 @@ async function enroll({ client }: PollBench, worker: WorkerProcess): Promise<voi
   await worker.prepare({ kind: 'enroll', from: 0, to: DEVICES });
   const { failures } = await worker.run();
   if (failures > 0) throw new Error(`${failures} devices could not enroll`);
-  await settle(
-    client,
-    Array.from({ length: DEVICES }, (_, index) => udidOf(index)),
-  );
+  await settle(client, udidsOf(DEVICES));
 }
 
 interface Turns {
