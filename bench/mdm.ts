@@ -20,7 +20,8 @@ function setting(name: string, fallback: number): number {
 }
 
 const DEVICES = setting('BENCH_DEVICES', 500);
-const CONNECTIONS = setting('BENCH_CONNECTIONS', 32);
+/** Each connection is that of a device of its own. */
+const CONNECTIONS = Math.min(DEVICES, setting('BENCH_CONNECTIONS', 32));
 const SECONDS = setting('BENCH_SECONDS', 8);
 const PER_DEVICE = setting('BENCH_COMMANDS_PER_DEVICE', 60);
 const ENROLLMENTS = setting('BENCH_ENROLLMENTS', 6000);

@@ -2,7 +2,8 @@
 // Fills a database with a fleet by COPY, serves other devices beside it, walks every list, sort and filter
 // that the API offers, and what runs by the clock, and prints what each costs and how many rows its plan
 // reads. DATABASE_URL, or BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and
-// uses it again; --only walks what has TEXT in its name, and nothing else.
+// uses it again; --only walks what has TEXT in its name, and nothing else. To look at a kept fleet in the
+// console: `DATA_DIR=DIR/database MASTER_KEY=$(cat DIR/master.key) npm start`.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -25,24 +26,32 @@ import { sampleOf } from './scale/sample.js';
 import { runSweep, SWEEPS } from './scale/sweeps.js';
 import { isNotFlat, timed, type Walked, walk } from './scale/walk.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '20000' },
-    keep: { type: 'string' },
-    only: { type: 'string', default: '' },
-    calls: { type: 'string', default: '10' },
-    json: { type: 'boolean', default: false },
-    plans: { type: 'boolean', default: false },
-  },
-});
+const options = readOptions();
 
-const DEVICES = wholeNumber('devices');
-const CALLS = wholeNumber('calls');
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        devices: { type: 'string', default: '20000' },
+        keep: { type: 'string' },
+        only: { type: 'string', default: '' },
+        calls: { type: 'string', default: '10' },
+        json: { type: 'boolean', default: false },
+        plans: { type: 'boolean', default: false },
+      },
+    });
+    const devices = wholeNumber('devices', values.devices);
+    return { ...values, devices, calls: wholeNumber('calls', values.calls) };
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  }
+}
 
-function wholeNumber(name: 'devices' | 'calls'): number {
-  const value = Number(options[name]);
+function wholeNumber(name: string, text: string): number {
+  const value = Number(text);
   if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} takes a whole number above 0, not "${options[name]}"`);
+  throw new Error(`--${name} takes a whole number above 0, not "${text}"`);
 }
 
 /** A slow list is not asked for ten times. */
@@ -66,7 +75,7 @@ async function walkAll({ api, client }: Bench): Promise<Walked[]> {
     const chosen = cases.filter((one) => nameOf(one).includes(options.only));
     if (chosen.length > 0) say(describeHead(definition.type));
     for (const one of chosen) {
-      const budget = { calls: CALLS, budgetMs: BUDGET_MS };
+      const budget = { calls: options.calls, budgetMs: BUDGET_MS };
       const result = await walk({ api, client }, one, budget);
       walked.push(result);
       say(describeWalked(result));
@@ -109,9 +118,9 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    const fill = { client, devices: DEVICES, directory: dataDir, say };
+    const fill = { client, devices: options.devices, directory: dataDir, say };
     const { devices, seed } = await fillDatabase(url, fill);
-    if (devices !== DEVICES) say(`the database has ${devices} devices`);
+    if (devices !== options.devices) say(`the database has ${devices} devices`);
     await client.query(LIST_SESSION);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
