@@ -113,8 +113,9 @@ export async function serve(config: Config, logger: Logger): Promise<RunningServ
 
 /** Of the processes that remove what is old. */
 async function keepNotices(config: Config, { knex }: Database): Promise<void> {
-  const { role, commandRetention, auditRetention } = config;
+  const { role, changeRetention, commandRetention, auditRetention } = config;
   if (role === 'web') return;
+  await keepNotice(knex, 'change_retention', changeRetention);
   await keepNotice(knex, 'command_retention', commandRetention);
   await keepNotice(knex, 'audit_retention', auditRetention);
 }

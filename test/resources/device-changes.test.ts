@@ -315,14 +315,23 @@ describe('changes of a device', () => {
       { ...row, attribute: 'os_version', changed_at: old(3) },
       { ...row, attribute: 'device_name', changed_at: old(1) },
     ]);
-    const { logger } = capturingLogger();
+    const { logger, lines } = capturingLogger();
     const prune = (changeRetention: number | undefined) =>
       runTask(createPruneRecordsTask({ db: app.db, logger, changeRetention }));
     await prune(undefined);
-    expect(await app.db.knex('device_changes').pluck('attribute')).toEqual([
-      'os_version',
-      'device_name',
+    const both = ['os_version', 'device_name'];
+    expect(await app.db.knex('device_changes').pluck('attribute')).toEqual(both);
+    await prune(2 * 86_400_000);
+    await prune(2 * 86_400_000);
+    expect(await app.db.knex('device_changes').pluck('attribute')).toEqual(both);
+    const notices = lines.filter(({ level }) => level === 40);
+    expect(notices.map(({ msg }) => msg)).toEqual([
+      expect.stringMatching(
+        /^1 changes of devices were written more than 2 days ago \(CHANGE_RETENTION\) and are removed from \S+Z on; set CHANGE_RETENTION=off to keep them$/,
+      ),
     ]);
+    const announced_at = app.db.knex.raw("now() - interval '25 hours'");
+    await app.db.knex('change_retention').update({ announced_at });
     await prune(2 * 86_400_000);
     expect(await app.db.knex('device_changes').pluck('attribute')).toEqual(['device_name']);
     expect((await api.delete(`/devices/${device.id}`)).status).toBe(204);

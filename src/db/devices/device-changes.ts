@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { runPrepared } from '../connection/prepared-statements.js';
 import type { Transaction } from '../connection/unit-of-work.js';
 import type { InventoryRow } from './inventory-repository.js';
+import type { AgedRows } from './removal-notices.js';
 import type { ListedTable } from './unchanged-inventory.js';
 
 /** Source of the change: a command, a report of the device, or `enrollment`: a check-in or DEP. */
@@ -144,6 +145,13 @@ function versionOf({ versions }: ItemColumns, rows: readonly InventoryRow[] = []
   });
   return found.length === 0 ? null : [...new Set(found)].sort().join(', ');
 }
+
+export const OLD_CHANGES: AgedRows = {
+  noticeTable: 'change_retention',
+  countOld: `
+select count(*)::integer as count from device_changes
+where changed_at < now() - :age * interval '1 millisecond'`,
+};
 
 const REMOVE_OLD = `
 delete from device_changes where id in (

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /** What is removed by its age: the table of its one notice, and how many rows are older than `:age`. */
 export interface AgedRows {
-  noticeTable: 'command_retention' | 'audit_retention';
+  noticeTable: 'change_retention' | 'command_retention' | 'audit_retention';
   countOld: string;
 }
 

@@ -2,7 +2,8 @@ import { removeEndedSessions } from '../../db/admin/session-repository.js';
 import { removeOldSignInLinks } from '../../db/admin/sign-in-link-repository.js';
 import type { Database } from '../../db/connection/database.js';
 import { expireOverdue } from '../../db/devices/command-repository.js';
-import { removeOldChanges } from '../../db/devices/device-changes.js';
+import { OLD_CHANGES, removeOldChanges } from '../../db/devices/device-changes.js';
+import { announceRemoval } from '../../db/devices/removal-notices.js';
 import { removeUnusedPayloads } from '../../db/devices/shared-payloads.js';
 import { removeOldRequests } from '../../db/enroll/enrollment-request-repository.js';
 import { removeOrphanTopics, removeSpentChallenges } from '../../db/jobs/maintenance-repository.js';
@@ -11,7 +12,8 @@ import { PUSH_RECIPIENTS } from '../../db/push/push-recipients.js';
 import { removeOldKeys } from '../../db/store/idempotency-repository.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
-import { inBatches, scheduledTask } from './scheduled-task.js';
+import { isRemovalDue } from './removal-notice.js';
+import { inBatches, inRestingBatches, scheduledTask } from './scheduled-task.js';
 
 interface BatchTaskDeps {
   db: Database;
@@ -61,7 +63,7 @@ interface PruneDeps extends BatchTaskDeps {
 export function createPruneRecordsTask({
   db,
   logger,
-  changeRetention: age,
+  changeRetention,
 }: PruneDeps): Task<undefined> {
   return scheduledTask({
     name: 'records.prune',
@@ -76,10 +78,7 @@ export function createPruneRecordsTask({
           (limit) => removeUnusedPayloads(db, limit),
           PAYLOAD_BATCH,
         ),
-        deviceChanges:
-          age === undefined
-            ? 0
-            : await inBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit })),
+        deviceChanges: await removeChanges({ db, logger, changeRetention }, signal),
         signInLinks: await inBatches(signal, (limit) => removeOldSignInLinks(db.knex, limit)),
         sessions: await inBatches(signal, (limit) => removeEndedSessions(db.knex, limit)),
         pushTopics: await removeOrphanTopics(db.knex),
@@ -87,4 +86,18 @@ export function createPruneRecordsTask({
       logger.debug(removed, 'old records were removed');
     },
   });
+}
+
+/** The first run, and the first after the time was made shorter, only announces what later ones remove. */
+async function removeChanges(deps: PruneDeps, signal: AbortSignal): Promise<number> {
+  const { db, logger, changeRetention: age } = deps;
+  if (age === undefined) return 0;
+  const notice = await announceRemoval(db.knex, OLD_CHANGES, age);
+  const about = {
+    what: 'changes of devices were written',
+    setting: 'CHANGE_RETENTION',
+    age,
+  } as const;
+  if (!isRemovalDue(notice, about, logger)) return 0;
+  return await inRestingBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit }));
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../logger.js';
 interface WhatIsRemoved {
   /** Subject and verb of the notice, such as `commands ended`. */
   what: string;
-  setting: 'COMMAND_RETENTION' | 'AUDIT_RETENTION';
+  setting: 'CHANGE_RETENTION' | 'COMMAND_RETENTION' | 'AUDIT_RETENTION';
   /** Milliseconds. */
   age: number;
 }

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../db/connection/database.js';
 import { announceRemoval } from '../../db/devices/removal-notices.js';
 import { OLD_AUDIT_EVENTS, removeOldAuditEvents } from '../../db/jobs/audit-retention.js';
 import type { Logger } from '../../logger.js';
 import type { Task } from '../task.js';
 import { isRemovalDue } from './removal-notice.js';
-import { BATCH, inBatches, scheduledTask } from './scheduled-task.js';
+import { inRestingBatches, scheduledTask } from './scheduled-task.js';
 
 export interface OldAuditEventsDeps {
   db: Database;
@@ -30,14 +29,8 @@ export function createRemoveOldAuditEventsTask({
       const notice = await announceRemoval(db.knex, OLD_AUDIT_EVENTS, age);
       const about = { what: 'audit events were written', setting: 'AUDIT_RETENTION', age } as const;
       if (!isRemovalDue(notice, about, logger)) return;
-      // Rests as long as it works, which leaves room for devices.
-      const removeSlice = async (limit: number) => {
-        const started = performance.now();
-        const removed = await removeOldAuditEvents(db.knex, { age, limit });
-        if (removed === limit) await sleep(performance.now() - started, undefined, { signal });
-        return removed;
-      };
-      const removed = await inBatches(signal, removeSlice, BATCH);
+      const remove = (limit: number) => removeOldAuditEvents(db.knex, { age, limit });
+      const removed = await inRestingBatches(signal, remove);
       if (removed > 0) logger.info({ removed }, 'old audit events were removed');
     },
   });

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { JobContext, Task } from '../task.js';
 
 export interface ScheduledTask {
@@ -28,4 +29,17 @@ export async function inBatches(
     total += count;
     if (count < limit) return total;
   }
+}
+
+/** The same, but rests after each batch for as long as it took, which leaves room for devices. */
+export async function inRestingBatches(
+  signal: AbortSignal,
+  work: (limit: number) => Promise<number>,
+): Promise<number> {
+  return await inBatches(signal, async (limit) => {
+    const started = performance.now();
+    const count = await work(limit);
+    if (count === limit) await sleep(performance.now() - started, undefined, { signal });
+    return count;
+  });
 }
