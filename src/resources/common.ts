@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Transaction } from '../jsonapi/context.js';
+import type { Attribute } from '../jsonapi/definition/attributes.js';
 import type { Access } from '../jsonapi/definition/definition.js';
 import type { ToOne } from '../jsonapi/definition/shape.js';
 
@@ -58,4 +59,9 @@ export function changedAttributes(
   return Object.fromEntries(
     Object.entries(attributes).filter(([name, value]) => !isDeepStrictEqual(row[name], value)),
   );
+}
+
+/** The names of boolean attributes, in their order. */
+export function booleansOf(attributes: Record<string, Attribute>): string[] {
+  return Object.keys(attributes).filter((name) => attributes[name]?.kind === 'boolean');
 }

@@ -39,6 +39,9 @@ export interface RoleCount {
 const LIMITS = `set local statement_timeout = '8s'; set local work_mem = '32MB';
 set local max_parallel_workers_per_gather = 0`;
 
+/** Else the planner reads all commands where many are pending, since those are spread over the table. */
+const BY_INDEX = 'set local enable_seqscan = off';
+
 // One scan of the partial index of pending commands: finished ones cost nothing.
 const PENDING_COMMANDS = `
 select status, count(*) as count,
@@ -51,10 +54,12 @@ select count(*) as count,
 from (select due_at from device_pushes union all select due_at from user_pushes) pushes
 where due_at <= now()`;
 
-/** The rows of one statement, within the limits of a scrape. Throws the driver's error. */
-export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
+/**
+ * The rows of one statement, within the limits of a scrape and `settings`. Throws the driver's error.
+ */
+export async function select<Row>(db: Database, sql: string, settings = ''): Promise<Row[]> {
   return await db.knex.transaction(async (trx) => {
-    await trx.raw(LIMITS);
+    await trx.raw(`${LIMITS}; ${settings}`);
     const { rows } = await trx.raw<{ rows: Row[] }>(sql);
     return rows;
   });
@@ -62,7 +67,7 @@ export async function select<Row>(db: Database, sql: string): Promise<Row[]> {
 
 /** Each pending status once, also those without commands. */
 export async function pendingCommands(db: Database): Promise<PendingCommands[]> {
-  const rows = await select<PendingCommands>(db, PENDING_COMMANDS);
+  const rows = await select<PendingCommands>(db, PENDING_COMMANDS, BY_INDEX);
   return PENDING_STATUSES.map(
     (status) => rows.find((row) => row.status === status) ?? { status, count: 0, oldestSeconds: 0 },
   );

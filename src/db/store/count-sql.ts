@@ -3,6 +3,7 @@ import type { Sql } from '../connection/statement-runner.js';
 import { alias } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
 import { type ListedRows, listedAlone } from './narrowed-sql.js';
+import { linkedAlone } from './resolved-links.js';
 import { quoted } from './text-sql.js';
 
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
@@ -15,7 +16,7 @@ const SURELY_LARGE = 1.2 * EXACT_LIMIT;
 
 /** A hundredth of the table, but no more than these pages of it. */
 const MAX_PERCENT = 1;
-const MAX_PAGES = 1_000;
+const MAX_PAGES = 500;
 /** EXACT_LIMIT rows do not fit into fewer pages. */
 const LEAST_PAGES = 300;
 /** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
@@ -85,7 +86,7 @@ function wholeSql(query: ListQuery): Sql {
 
 /** Only where a sample finds no proof of more are the matches counted. A `case` runs one branch. */
 function sampledFirstSql(query: ListQuery): Sql {
-  const listed = listedAlone(query);
+  const listed = listedAlone(query) ?? linkedAlone(query);
   if (listed !== undefined) return listedCountSql(listed);
   const where = conditions(query);
   const matching = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
@@ -101,7 +102,7 @@ select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as e
 }
 
 /** The ids are counted by an index alone, without the rows that they lead to. */
-function listedCountSql({ table, where }: ListedRows): Sql {
+function listedCountSql({ table, where }: Pick<ListedRows, 'table' | 'where'>): Sql {
   const matches = `select 1 from ${quoted(table)} where ${where.text} limit ${EXACT_LIMIT + 1}`;
   const counted = `select count(*) as total from (${matches}) as matches`;
   const sample = `${quoted(table)} tablesample system (1) repeatable (${SAMPLE_SEED})`;

@@ -1,3 +1,4 @@
+import type { FlagIndex } from '../../jsonapi/definition/shape.js';
 import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { quoted, searchText, type TextRule, textOperator } from './text-sql.js';
@@ -12,6 +13,7 @@ export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   if (!('column' in node) || node.column.foundBy === undefined) return undefined;
   const { foundBy } = node.column;
   if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
+  if ('flags' in foundBy) return flagSql(foundBy.flags, node, table);
   return bytesSql(`${table}.${quoted(foundBy.bytes)}`, node);
 }
 
@@ -27,6 +29,23 @@ function searchedSql(texts: string, node: FilterNode): Sql | undefined {
   if (longestLiteral(node) < LEAST_CHARACTERS) return undefined;
   const [, pattern] = textOperator(node);
   return { text: `${texts} ilike ?::text`, bindings: [`%${pattern}%`] };
+}
+
+/** The expression is that of the index. */
+function flagSql(
+  flags: FlagIndex,
+  node: FilterNode & { column: Column },
+  table: string,
+): Sql | undefined {
+  if (node.kind !== 'compare' || node.op !== 'eq' || typeof node.value !== 'boolean') {
+    return undefined;
+  }
+  const columns = node.value ? flags.true : flags.false;
+  const position = columns.indexOf(node.column.name) + 1;
+  if (position === 0) return undefined;
+  const values = columns.map((column) => `${table}.${quoted(column)}`).join(', ');
+  const text = `array_positions(array[${values}], ${node.value}) @> array[?::integer]`;
+  return { text, bindings: [position] };
 }
 
 /** Hexadecimal digits in lower case are in the order of their bytes. */

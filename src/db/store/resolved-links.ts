@@ -56,6 +56,24 @@ export function linkedSql(node: FilterNode): Sql | undefined {
   return { text, bindings: [binding] };
 }
 
+/**
+ * The join table and the condition on it whose rows are those of the list; undefined if others may be, or if
+ * a row of the list may have several.
+ */
+export function linkedAlone({
+  filter,
+  scope,
+}: ListQuery): { table: string; where: Sql } | undefined {
+  const [node, ...others] = filter;
+  if (node === undefined || others.length > 0 || scope !== undefined) return undefined;
+  if (node.kind !== 'related' || node.relation.kind !== 'toMany') return undefined;
+  const { via } = node.relation;
+  const [id, ...furtherIds] = idsOf(node.node) ?? [];
+  if ('foreignKey' in via || via.isView === true) return undefined;
+  if (id === undefined || furtherIds.length > 0) return undefined;
+  return { table: via.table, where: { text: `${quoted(via.other)} = ?::bigint`, bindings: [id] } };
+}
+
 /** The ids that a rule compares the resource's own id with. */
 function idsOf(node: FilterNode): number[] | undefined {
   const isId = 'column' in node && node.column.name === 'id';

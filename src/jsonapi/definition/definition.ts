@@ -9,7 +9,14 @@ import {
 import type { CreatePlan } from '../create-plan.js';
 import type { Row, Store } from '../store.js';
 import type { Ownership } from './ownership.js';
-import type { CodesOfRow, ResourceShape, SearchedTexts, ToManyShape, ToOne } from './shape.js';
+import type {
+  CodesOfRow,
+  FlagIndex,
+  ResourceShape,
+  SearchedTexts,
+  ToManyShape,
+  ToOne,
+} from './shape.js';
 
 /** The role each operation needs; null = the operation does not exist (405). */
 export interface Access {
@@ -152,6 +159,8 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
   search?: SearchedTexts;
   /** What a rule of this name looks for; documents do not show these codes. */
   codes?: Readonly<Record<string, CodesOfRow>>;
+  /** What finds the rows that have, or have not, a property which few have. */
+  flagIndex?: FlagIndex;
   /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
   hexOf?: Readonly<Record<string, string>>;
   /** Others than its owner do not reach a row. For types that no relationship points to. */

@@ -17,6 +17,8 @@ export interface ForeignKey {
 
 export interface JoinTable {
   table: string;
+  /** A view can't be sampled, and may link two rows more than once. */
+  isView?: boolean;
   /** Column with the own id. */
   own: string;
   /** Column with the other's id. */
@@ -38,6 +40,15 @@ export interface Narrowed {
   flag: { column: string; values: readonly string[] };
   /** A table with the ids of the rows with these values, and the attribute's column. */
   listed: { table: string; id: string; values: readonly string[] };
+}
+
+/**
+ * Boolean attributes that one index of a table finds: those of `true` by
+ * `array_positions(array[…], true)` of their columns in this order, those of `false` by the same with false.
+ */
+export interface FlagIndex {
+  true: readonly string[];
+  false: readonly string[];
 }
 
 /** Columns that a search covers; an index has their joined text. */

@@ -1,5 +1,6 @@
 import type {
   CodesOfRow,
+  FlagIndex,
   ResourceShape,
   SearchedTexts,
   ToManyShape,
@@ -27,8 +28,11 @@ export interface Column {
   label?: string | undefined;
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
-  /** What is indexed instead of the column: joined texts, or the bytes that it shows in hexadecimal. */
-  foundBy?: { texts: readonly string[] } | { bytes: string } | undefined;
+  /**
+   * What is indexed instead of the column: joined texts, the bytes that it shows in hexadecimal, or the
+   * positions of booleans.
+   */
+  foundBy?: { texts: readonly string[] } | { bytes: string } | { flags: FlagIndex } | undefined;
 }
 
 /**

@@ -196,8 +196,14 @@ function filterColumn(name: string, { context, definition }: Place): Column | un
   return column && foundBy ? { ...column, foundBy } : column;
 }
 
-function foundByIndex(name: string, { search, hexOf = {} }: ResourceDefinition): Column['foundBy'] {
+function foundByIndex(
+  name: string,
+  { search, flagIndex, hexOf = {} }: ResourceDefinition,
+): Column['foundBy'] {
   if (search?.columns.includes(name)) return { texts: search.columns };
+  if (flagIndex && [...flagIndex.true, ...flagIndex.false].includes(name)) {
+    return { flags: flagIndex };
+  }
   const bytes = member(hexOf, name);
   return bytes === undefined ? undefined : { bytes };
 }

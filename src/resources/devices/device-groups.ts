@@ -126,7 +126,12 @@ export const deviceGroups = defineResource<GroupServices>({
     profiles: {
       kind: 'toMany',
       type: 'profiles',
-      via: { table: 'profile_device_groups', own: 'device_group_id', other: 'profile_id' },
+      via: {
+        table: 'profile_device_groups',
+        isView: true,
+        own: 'device_group_id',
+        other: 'profile_id',
+      },
       write: 'document',
     },
   },

@@ -1,6 +1,6 @@
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
 import { deviceCommands } from '../commands/device-commands.js';
-import { operatorWrites } from '../common.js';
+import { booleansOf, operatorWrites } from '../common.js';
 import {
   depServices,
   FINDINGS,
@@ -31,6 +31,19 @@ function history(type: string): ToMany {
   return { kind: 'toMany', type, via: { foreignKey: 'device_id' }, write: 'never' };
 }
 
+const attributes = {
+  ...identity,
+  ...hardware,
+  ...network,
+  ...management,
+  ...security,
+  ...updateSettings,
+  ...depServices,
+};
+
+/** Whether it is enrolled has indexes of its own. */
+const FLAGS = booleansOf(attributes).filter((name) => name !== 'is_enrolled');
+
 export const devices = defineResource<DeviceServices>({
   type: 'devices',
   path: '/devices',
@@ -55,15 +68,8 @@ export const devices = defineResource<DeviceServices>({
       values: FINDINGS,
     },
   },
-  attributes: {
-    ...identity,
-    ...hardware,
-    ...network,
-    ...management,
-    ...security,
-    ...updateSettings,
-    ...depServices,
-  },
+  flagIndex: { true: FLAGS, false: FLAGS },
+  attributes,
   relationships: {
     commands: deviceCommands,
     tags: {

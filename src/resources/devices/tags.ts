@@ -30,7 +30,7 @@ export const tags = defineResource({
     profiles: {
       kind: 'toMany',
       type: 'profiles',
-      via: { table: 'profile_tags', own: 'tag_id', other: 'profile_id' },
+      via: { table: 'profile_tags', isView: true, own: 'tag_id', other: 'profile_id' },
       write: 'document',
     },
   },

@@ -75,13 +75,18 @@ export const profiles = defineResource({
     tags: {
       kind: 'toMany',
       type: 'tags',
-      via: { table: 'profile_tags', own: 'profile_id', other: 'tag_id' },
+      via: { table: 'profile_tags', isView: true, own: 'profile_id', other: 'tag_id' },
       write: 'document',
     },
     device_groups: {
       kind: 'toMany',
       type: 'device_groups',
-      via: { table: 'profile_device_groups', own: 'profile_id', other: 'device_group_id' },
+      via: {
+        table: 'profile_device_groups',
+        isView: true,
+        own: 'profile_id',
+        other: 'device_group_id',
+      },
       write: 'document',
     },
   },

@@ -27,6 +27,22 @@ describe('filterSql', () => {
     expect(filterSql(starts)).toEqual({ text: 't0."udid" ilike ?::text', bindings: ['Ab%'] });
   });
 
+  it('finds a flag by its position, where an index has it', () => {
+    const foundBy = { flags: { true: ['a', 'b'], false: ['b'] } };
+    const flag = (name: string): Column => ({ name, kind: 'boolean', ignoreCase: false, foundBy });
+    const eq = (name: string, value: boolean) =>
+      filterSql({ kind: 'compare', column: flag(name), op: 'eq', value });
+    expect(eq('b', true)).toEqual({
+      text: '(array_positions(array[t0."a", t0."b"], true) @> array[?::integer] and t0."b" = ?::boolean)',
+      bindings: [2, true],
+    });
+    expect(eq('b', false)).toEqual({
+      text: '(array_positions(array[t0."b"], false) @> array[?::integer] and t0."b" = ?::boolean)',
+      bindings: [1, false],
+    });
+    expect(eq('a', false)).toEqual({ text: 't0."a" = ?::boolean', bindings: [false] });
+  });
+
   it('matches a time by its whole millisecond', () => {
     const value = new Date('2026-03-26T23:42:09.120Z');
     const compare = (op: 'eq' | 'gt' | 'le') =>

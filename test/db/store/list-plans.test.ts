@@ -54,9 +54,11 @@ insert into commands (uuid, device_id, request_type, payload, status)
   select gen_random_uuid(), d.id, 'ProfileList', '', case
     when n <= 40 then 'Queued' when n <= 80 then 'Error' else 'Acknowledged' end
   from (select min(id) as id from devices) d cross join generate_series(1, ${COMMANDS}) n;
+insert into installed_applications (device_id, name)
+  select (select min(id) from devices), 'Application ' || n from generate_series(1, ${DEVICES}) n;
 update commands set is_forced = true where id = (select max(id) from commands);
 vacuum (analyze) devices, tags, device_tags, commands, ended_commands, certificates, audit_events,
-  custom_attributes`;
+  custom_attributes, installed_applications`;
 
 let test: TestDatabase;
 let client: pg.Client;
@@ -75,11 +77,19 @@ afterAll(async () => {
   await test.drop();
 });
 
-/** How many rows the page reads and returns, and how many its count reads. */
-async function rowsRead(type: string, query: ListCase['query']) {
+function definitionOf(type: string) {
   const definition = RESOURCES.find((one) => one.type === type);
   if (definition === undefined) throw new Error(`no resource ${type}`);
-  const plans = await explainList(client, { kind: 'filter', definition, query });
+  return definition;
+}
+
+/** How many rows the page reads and returns, and how many its count reads. */
+async function rowsRead(type: string, query: ListCase['query']) {
+  const plans = await explainList(client, {
+    kind: 'filter',
+    definition: definitionOf(type),
+    query,
+  });
   const counts = plans.filter(({ isCount }) => isCount);
   const pages = plans.filter(({ isCount }) => !isCount);
   const sum = (of: typeof plans) => of.reduce((total, plan) => total + plan.rowsRead, 0);
@@ -195,6 +205,33 @@ describe('a page of the one row with a rare value', () => {
       const filter = JSON.stringify([{ name: 'fingerprint_sha256', op, val }]);
       const { page, returned } = await rowsRead('certificates', [['filter', filter]]);
       expect({ page, returned }).toEqual({ page: 0, returned: 0 });
+    }
+  });
+});
+
+describe('a page of the one row that has a flag which others lack, or lacks it', () => {
+  it.each([
+    ['devices', true],
+    ['devices', false],
+    ['installed_applications', true],
+    ['installed_applications', false],
+  ])('reads few other %s: %s', async (type, value) => {
+    const flags = definitionOf(type).flagIndex?.[`${value}`] ?? [];
+    expect(flags).not.toEqual([]);
+    const isLast = `id ${value ? '=' : '<>'} (select max(id) from "${type}")`;
+    const columns = flags.map((name) => `"${name}" = ${isLast}`);
+    await client.query(`update "${type}" set ${columns.join(', ')}`);
+    await client.query(`vacuum (analyze) "${type}"`);
+    const { rows } = await client.query<{ definition: string }>(
+      'select pg_get_indexdef($1::regclass) as definition',
+      [`${type}_flags`],
+    );
+    const expression = `array_positions(ARRAY[${flags.join(', ')}], ${value})`;
+    expect(rows[0]?.definition).toContain(expression);
+    for (const name of [flags[0], flags.at(-1)]) {
+      const read = await rowsRead(type, [[`filter[${name}]`, String(value)]]);
+      expect({ name, returned: read.returned }).toEqual({ name, returned: 1 });
+      expect(read.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
     }
   });
 });

@@ -105,13 +105,33 @@ describe('countSql', () => {
     expect({ bindings, isShared }).toEqual({ bindings: [], isShared: true });
   });
 
+  it('counts the links of one resource alone, but not those of a view', () => {
+    const column = { name: 'id', kind: 'integer', ignoreCase: false } as const;
+    const count = (isView: boolean) => {
+      const via = { table: 'device_tags', own: 'device_id', other: 'tag_id', isView };
+      const relation = { kind: 'toMany', type: 'tags', via } as const;
+      const node = { kind: 'compare', column, op: 'eq', value: 7 } as const;
+      return countSql({
+        ...named,
+        filter: [{ kind: 'related', relation, shape: named.shape, node }],
+      });
+    };
+    expect(count(false)).toMatchObject({
+      text: expect.stringContaining(
+        'select 1 from "device_tags" where "tag_id" = ?::bigint limit 100001',
+      ),
+      bindings: [7, 7],
+    });
+    expect(count(true).text).toContain('from "tags" as t0');
+  });
+
   it('samples a filtered one, and counts up to the limit unless the sample shows more', () => {
     const { text: sql, bindings } = countSql(named);
     expect(sql).toContain('case when sample.rows > 200000 then 100001');
     expect(sql).toContain('limit 100001');
     expect(sql).toContain('case when total > 100000 then');
     expect(sql).toContain(
-      'tablesample system ((select least(1, 100000.0 / greatest(size.pages, 1))',
+      'tablesample system ((select least(1, 50000.0 / greatest(size.pages, 1))',
     );
     expect(sql).toContain('repeatable (1)');
     expect(bindings).toEqual(['x', 'x']);
