@@ -31,7 +31,10 @@ function searchedSql(texts: string, node: FilterNode): Sql | undefined {
   return { text: `${texts} ilike ?::text`, bindings: [`%${pattern}%`] };
 }
 
-/** The expression is that of the index. */
+/**
+ * The expression is that of the index. `is` lets the planner see from the column that no row has the value:
+ * it takes `= false` to be true of rows without a value, too.
+ */
 function flagSql(
   flags: FlagIndex,
   node: FilterNode & { column: Column },
@@ -40,11 +43,13 @@ function flagSql(
   if (node.kind !== 'compare' || node.op !== 'eq' || typeof node.value !== 'boolean') {
     return undefined;
   }
-  const columns = node.value ? flags.true : flags.false;
-  const position = columns.indexOf(node.column.name) + 1;
-  if (position === 0) return undefined;
+  const { name } = node.column;
+  const columns = flags[`${node.value}`];
+  const position = columns.indexOf(name) + 1;
+  if (position === 0 || flags.apart?.[`${node.value}`].includes(name)) return undefined;
   const values = columns.map((column) => `${table}.${quoted(column)}`).join(', ');
-  const text = `array_positions(array[${values}], ${node.value}) @> array[?::integer]`;
+  const found = `array_positions(array[${values}], ${node.value}) @> array[?::integer]`;
+  const text = `${found} and ${table}.${quoted(name)} is ${node.value}`;
   return { text, bindings: [position] };
 }
 

@@ -49,6 +49,8 @@ export interface Narrowed {
 export interface FlagIndex {
   true: readonly string[];
   false: readonly string[];
+  /** Those that have an index of their own, which counts them without their rows. */
+  apart?: { true: readonly string[]; false: readonly string[] };
 }
 
 /** Columns that a search covers; an index has their joined text. */

@@ -44,6 +44,26 @@ const attributes = {
 /** Whether it is enrolled has indexes of its own. */
 const FLAGS = booleansOf(attributes).filter((name) => name !== 'is_enrolled');
 
+/** What a person looks for most. */
+const EXCEPTIONS = {
+  true: [
+    'awaiting_configuration',
+    'is_activation_lock_enabled',
+    'is_mdm_lost_mode_enabled',
+    'is_multi_user',
+  ],
+  false: [
+    'fde_enabled',
+    'firewall_enabled',
+    'is_apple_silicon',
+    'is_supervised',
+    'passcode_compliant',
+    'passcode_present',
+    'sip_enabled',
+    'user_approved_enrollment',
+  ],
+};
+
 export const devices = defineResource<DeviceServices>({
   type: 'devices',
   path: '/devices',
@@ -68,7 +88,7 @@ export const devices = defineResource<DeviceServices>({
       values: FINDINGS,
     },
   },
-  flagIndex: { true: FLAGS, false: FLAGS },
+  flagIndex: { true: FLAGS, false: FLAGS, apart: EXCEPTIONS },
   attributes,
   relationships: {
     commands: deviceCommands,

@@ -28,19 +28,21 @@ describe('filterSql', () => {
   });
 
   it('finds a flag by its position, where an index has it', () => {
-    const foundBy = { flags: { true: ['a', 'b'], false: ['b'] } };
+    const apart = { true: ['c'], false: [] };
+    const foundBy = { flags: { true: ['a', 'b', 'c'], false: ['b'], apart } };
     const flag = (name: string): Column => ({ name, kind: 'boolean', ignoreCase: false, foundBy });
     const eq = (name: string, value: boolean) =>
       filterSql({ kind: 'compare', column: flag(name), op: 'eq', value });
     expect(eq('b', true)).toEqual({
-      text: '(array_positions(array[t0."a", t0."b"], true) @> array[?::integer] and t0."b" = ?::boolean)',
+      text: '(array_positions(array[t0."a", t0."b", t0."c"], true) @> array[?::integer] and t0."b" is true and t0."b" = ?::boolean)',
       bindings: [2, true],
     });
     expect(eq('b', false)).toEqual({
-      text: '(array_positions(array[t0."b"], false) @> array[?::integer] and t0."b" = ?::boolean)',
+      text: '(array_positions(array[t0."b"], false) @> array[?::integer] and t0."b" is false and t0."b" = ?::boolean)',
       bindings: [1, false],
     });
     expect(eq('a', false)).toEqual({ text: 't0."a" = ?::boolean', bindings: [false] });
+    expect(eq('c', true)).toEqual({ text: 't0."c" = ?::boolean', bindings: [true] });
   });
 
   it('matches a time by its whole millisecond', () => {
