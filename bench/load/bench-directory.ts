@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,16 +16,19 @@ export function makeBenchDirectory(prefix = 'muster-bench-'): string {
 
 const made: string[] = [];
 
-/** A benchmark removes its directory itself, unless a signal ends it. */
+const REMOVE = `
+const { rmSync } = require('node:fs');
+for (const directory of process.argv.slice(1)) rmSync(directory, { recursive: true, force: true, maxRetries: 15 });`;
+
+/**
+ * A benchmark removes its directory itself, unless a signal ends it. Then another process does: PostgreSQL
+ * writes there until it has ended, and tsx does not wait so long.
+ */
 function removeAtSignal(): void {
-  const remove = () => {
-    for (const directory of made)
-      rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
-  };
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
-      // Last: PostgreSQL is stopped before.
-      process.on('exit', remove);
+      const options = { detached: true, stdio: 'ignore' } as const;
+      spawn(process.execPath, ['--eval', REMOVE, ...made], options).unref();
       process.exit(128 + constants.signals[signal]);
     });
   }
