@@ -3,7 +3,7 @@
 // that the API offers, and what runs by the clock, and prints what each costs and how many rows its plan
 // reads. DATABASE_URL, or BENCH_DATABASE_URL, uses an empty database elsewhere; --keep fills DIR once and
 // uses it again; --only walks what has TEXT in its name, and nothing else. To look at a kept fleet in the
-// console: `DATA_DIR=DIR/database MASTER_KEY=$(cat DIR/master.key) npm start`.
+// console: `DATA_DIR=DIR/database MASTER_KEY=$(cat DIR/master.key) npm start`; the token is in DIR/database/admin-token.
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -41,6 +41,7 @@ function readOptions() {
       },
     });
     const devices = wholeNumber('devices', values.devices);
+    if (values.keep === '') throw new Error('--keep takes a directory');
     return { ...values, devices, calls: wholeNumber('calls', values.calls) };
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
@@ -134,8 +135,10 @@ async function runOn(url: string, dataDir: string): Promise<void> {
         await others(bench, server);
       }
       const walked = await walkAll(bench);
-      if (walked.length === 0) throw new Error(`no list has "${options.only}" in its name`);
-      if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
+      if (walked.length === 0) {
+        process.stderr.write(`no list has "${options.only}" in its name\n`);
+        process.exitCode = 2;
+      } else if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
       else say(`\n${walked.filter(isNotFlat).length} of ${walked.length} queries are not flat`);
     } finally {
       api.close();

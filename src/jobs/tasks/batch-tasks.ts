@@ -99,5 +99,8 @@ async function removeChanges(deps: PruneDeps, signal: AbortSignal): Promise<numb
     age,
   } as const;
   if (!isRemovalDue(notice, about, logger)) return 0;
-  return await inRestingBatches(signal, (limit) => removeOldChanges(db.knex, { age, limit }));
+  const remove = (limit: number) => removeOldChanges(db.knex, { age, limit });
+  const removed = await inRestingBatches(signal, remove);
+  if (removed > 0) logger.info({ removed }, 'old changes of devices were removed');
+  return removed;
 }
