@@ -9,14 +9,7 @@ import {
 import type { CreatePlan } from '../create-plan.js';
 import type { Row, Store } from '../store.js';
 import type { Ownership } from './ownership.js';
-import type {
-  CodesOfRow,
-  FlagIndex,
-  ResourceShape,
-  SearchedTexts,
-  ToManyShape,
-  ToOne,
-} from './shape.js';
+import type { FilterIndexes, ResourceShape, ToManyShape, ToOne } from './shape.js';
 
 /** The role each operation needs; null = the operation does not exist (405). */
 export interface Access {
@@ -145,7 +138,7 @@ export interface DeriveSource<S> {
  * One JSON:API type: routes, validation, SQL and documents follow from it. S are the services that its
  * operations use.
  */
-export interface ResourceDefinition<S = unknown> extends ResourceShape {
+export interface ResourceDefinition<S = unknown> extends ResourceShape, FilterIndexes {
   /** Below /api/v1, with the leading slash. */
   path: string;
   relationships: Record<string, Relationship<S>>;
@@ -155,14 +148,6 @@ export interface ResourceDefinition<S = unknown> extends ResourceShape {
    */
   unions?: Record<string, string[]>;
   access: Access;
-  /** What a rule named `search` searches. Rules for one of its texts use the same index. */
-  search?: SearchedTexts;
-  /** What a rule of this name looks for; documents do not show these codes. */
-  codes?: Readonly<Record<string, CodesOfRow>>;
-  /** What finds the rows that have, or have not, a property which few have. */
-  flagIndex?: FlagIndex;
-  /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
-  hexOf?: Readonly<Record<string, string>>;
   /** Others than its owner do not reach a row. For types that no relationship points to. */
   ownership?: Ownership;
   /** A create needs a value of at least one of these attributes. */

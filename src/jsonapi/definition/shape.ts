@@ -70,6 +70,18 @@ export interface CodesOfRow {
   values: readonly string[];
 }
 
+/** What filters of a resource find by other means than one column. */
+export interface FilterIndexes {
+  /** What a rule named `search` searches. Rules for one of its texts use the same index. */
+  search?: SearchedTexts;
+  /** What a rule of this name looks for; documents do not show these codes. */
+  codes?: Readonly<Record<string, CodesOfRow>>;
+  /** What finds the rows that have, or have not, a property which few have. */
+  flagIndex?: FlagIndex;
+  /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
+  hexOf?: Readonly<Record<string, string>>;
+}
+
 /** What the store needs of a resource. Column name = attribute name. */
 export interface ResourceShape {
   type: string;
