@@ -22,8 +22,13 @@ process.execArgv.push('--single-threaded-gc', '--interrupt-budget=1000000');
 
 module.exports = {
   testEnvironment: '<rootDir>/test/helpers/worker-environment.js',
-  // What takes long is left to jest.long.config.js.
-  testMatch: ['<rootDir>/test/**/*.test.ts', '!**/test/e2e/**', '!**/*.long.test.ts'],
+  // What takes long, or needs the command openssl, is left to jest.long.config.js.
+  testMatch: [
+    '<rootDir>/test/**/*.test.ts',
+    '!**/test/e2e/**',
+    '!**/*.long.test.ts',
+    '!**/*.openssl.test.ts',
+  ],
   transform: {
     '^.+\\.ts$': swc('typescript'),
     [`/node_modules/(${MODULES_ONLY})/.+\\.js$`]: swc('ecmascript'),

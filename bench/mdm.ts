@@ -123,6 +123,7 @@ async function measureServer(bench: Bench): Promise<void> {
   if (failures > 0) throw new Error(`${failures} devices could not enroll`);
   await refillQueues(bench.database);
   await measure(bench, 'Idle polls', { kind: 'idle', to: DEVICES, seconds: SECONDS });
+  say(`  after them: ${describeMemory(bench)}`);
   await loop(bench, 'command loop', fillFor('plain', PLAIN));
   await loop(bench, `command loop, ${HANDLED}`, fillFor('handled', HANDLED));
   const seconds = await catchUp(bench.database);

@@ -2,7 +2,27 @@ import { APPLICATION_CATALOG } from '../../src/lab/devices/application-catalog.j
 import type { Random } from '../../src/lab/devices/random.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
-const CATALOG = [...APPLICATION_CATALOG.iOS, ...APPLICATION_CATALOG.macOS];
+const CATALOG = [
+  ...APPLICATION_CATALOG.iOS.map((application) => ({ ...application, isMobile: true })),
+  ...APPLICATION_CATALOG.macOS.map((application) => ({ ...application, isMobile: false })),
+];
+
+/** Share of the applications of an iPhone that have it. A Mac reports none of these. */
+const MOBILE_FLAGS = {
+  is_managed: 0.3,
+  is_validated: 0.98,
+  adhoc_codesigned: 0.01,
+  appstore_vendable: 0.9,
+  beta_app: 0.005,
+  device_based_vpp: 0.2,
+  has_update_available: 0.1,
+  is_app_clip: 0.005,
+  installing: 0.002,
+  download_failed: 0.001,
+  download_cancelled: 0.001,
+  download_paused: 0.001,
+  download_waiting: 0.001,
+};
 
 const APPLICATION_COLUMNS = [
   'device_id',
@@ -11,8 +31,7 @@ const APPLICATION_COLUMNS = [
   'short_version',
   'version',
   'bundle_size',
-  'is_validated',
-  'installing',
+  ...Object.keys(MOBILE_FLAGS),
 ];
 
 export function applicationSource(
@@ -55,10 +74,12 @@ function* applicationRows(
     for (let n = 0; n < perDevice; n += 1) {
       // The head of the catalog is on nearly every device, its tail on few.
       const rank = Math.floor(random.fraction() ** 2 * CATALOG.length);
-      const { identifier, name } = CATALOG[rank] ?? { name: 'Unknown' };
+      const { identifier, name, isMobile } = CATALOG[rank] ?? { name: 'Unknown', isMobile: true };
       const short = `${random.integer(1, 20)}.${random.integer(0, 9)}`;
       const size = random.integer(1, 500) * 1_000_000;
-      yield [deviceId, identifier, name, short, `${short}.1`, size, true, false];
+      const flags = Object.values(MOBILE_FLAGS).map((share) => isMobile && random.chance(share));
+      const shown = isMobile ? flags : flags.map(() => null);
+      yield [deviceId, identifier, name, short, `${short}.1`, size, ...shown];
     }
   }
 }

@@ -97,7 +97,7 @@ export async function refillQueues(
   fill?: FillOptions,
 ): Promise<void> {
   await db.pool.query('truncate commands cascade');
-  if (fill !== undefined) await fillCommands(db.pool, fill);
+  if (fill !== undefined) await fillWithoutLimit(db.pool, fill);
   await db.pool.query('vacuum (analyze) commands');
   await db.pool.query('vacuum (analyze) devices');
   await db.pool.query('vacuum (analyze) device_identities');
@@ -111,6 +111,17 @@ export async function fillCommands(
 ): Promise<void> {
   const payload = COMMAND.replace('TYPE', requestType);
   await client.query(FILL, [requestType, payload, perDevice, phase, udids]);
+}
+
+/** Of a large fleet this takes longer than the server's own statements may. */
+async function fillWithoutLimit(pool: pg.Pool, fill: FillOptions): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('set statement_timeout = 0');
+    await fillCommands(client, fill);
+  } finally {
+    client.release(true);
+  }
 }
 
 /** Removes every command of the database that `url` names, such as the inventory after an enrollment. */

@@ -1,21 +1,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { createToken } from '../../../src/auth/api-tokens.js';
 import { encodePem } from '../../../src/crypto/asn1/pem.js';
 import { buildSignedData, verifySignedData } from '../../../src/crypto/cms/cms-signed-data.js';
 import { exportPrivateKey } from '../../../src/crypto/keys/keys.js';
-import { inTransaction } from '../../../src/db/connection/unit-of-work.js';
 import type { Role } from '../../../src/jsonapi/context.js';
-import { ProfileImport } from '../../../src/profiles/profile-import.js';
-import { ProfileRebuild } from '../../../src/profiles/profile-rebuild.js';
-import {
-  buildPlistNodes,
-  type PlistNode,
-  type PlistNodeDict,
-  parsePlist,
-  parsePlistNodes,
-} from '../../../src/protocol/plist/plist.js';
+import { buildPlistNodes, parsePlist, parsePlistNodes } from '../../../src/protocol/plist/plist.js';
 import { rsaIdentity } from '../../crypto/identities.js';
 import { ADMIN_TOKEN, adminApi, startApp, type TestApp } from '../../helpers/app.js';
 import {
@@ -25,8 +15,8 @@ import {
 import { payload, profile } from '../../profiles/sample-profiles.js';
 import { binaryPlist } from '../../protocol/plist/binary-plist.js';
 import { fixture, plistFixtures } from '../../protocol/plist/plist-fixtures.js';
-import { ordered, plistNodeDict } from '../../protocol/plist/plist-node-arbitrary.js';
-import { downloadFile, uploadFile, uploadNodes } from '../profile-samples.js';
+import { ordered } from '../../protocol/plist/plist-node-arbitrary.js';
+import { downloadFile, uploadFile } from '../profile-samples.js';
 
 const CONTEXT = {
   requestId: 'download',
@@ -61,22 +51,6 @@ async function refusal(path: string, role: Role = 'admin') {
 }
 
 const auditLines = () => app.db.knex('audit_events').where({ action: 'profiles.download' });
-
-/** Members of a generated dictionary, at any place among the keys that a profile must have. */
-function mixed(required: PlistNodeDict, others: PlistNodeDict, first: number): PlistNodeDict {
-  const extra = [...others].filter(([key]) => !required.has(key));
-  return new Map([...extra.slice(0, first), ...required, ...extra.slice(first)]);
-}
-
-/** Profiles of payload types nobody knows, with anything a property list can hold in them. */
-const anyProfile = fc
-  .tuple(fc.array(fc.tuple(plistNodeDict, fc.nat(6)), { maxLength: 3 }), plistNodeDict, fc.nat(6))
-  .map(([payloads, members, first]) => {
-    const content = payloads.map(([others, before]) =>
-      mixed(payload('com.example.generated'), others, before),
-    );
-    return mixed(profile(content), members, first);
-  });
 
 describe('the download of a profile', () => {
   it('refuses unknown versions and parameters', async () => {
@@ -171,38 +145,6 @@ describe('the download of a profile', () => {
         );
       }
     }
-  });
-
-  it('equals the upload: 40 generated profiles over HTTP', async () => {
-    await fc.assert(
-      fc.asyncProperty(anyProfile, async (nodes) => {
-        const { status, body } = await uploadNodes(app, nodes);
-        expect(status).toBe(201);
-        const file = await downloadFile(app, `${body.data.id}`);
-        expect(ordered(parsePlistNodes(file.body))).toEqual(ordered(nodes));
-        const original = await downloadFile(app, `${body.data.id}?original=true`);
-        expect(original.body).toEqual(buildPlistNodes(nodes));
-      }),
-      { numRuns: 40 },
-    );
-  });
-
-  it('equals what was stored: 200 generated profiles without HTTP', async () => {
-    const taking = new ProfileImport({ box: app.box, anchors: () => [] });
-    const giving = new ProfileRebuild({ box: app.box, sign: () => undefined });
-    const throughRows = (nodes: PlistNodeDict): Promise<PlistNode> =>
-      inTransaction(app.db, async (trx) => {
-        const checked = await taking.check(buildPlistNodes(nodes), { strict: false });
-        const { id } = await taking.store(trx, checked, 'test');
-        const version = await giving.version(trx, id);
-        return parsePlistNodes(await giving.file(trx, id, { ...version, form: 'rebuilt' }));
-      });
-    await fc.assert(
-      fc.asyncProperty(anyProfile, async (nodes) => {
-        expect(ordered(await throughRows(nodes))).toEqual(ordered(nodes));
-      }),
-      { numRuns: 200 },
-    );
   });
 });
 

@@ -9,7 +9,7 @@ let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
 });
-afterEach(() => test.db.knex('devices').delete());
+beforeEach(() => test.db.knex('devices').delete());
 afterAll(() => test.drop());
 
 interface Some {

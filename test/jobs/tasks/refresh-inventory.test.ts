@@ -83,6 +83,19 @@ function due(hours: number) {
   return { queuedAt: hoursAgo(hours) };
 }
 
+describe('the quota of one run', () => {
+  it.each([
+    [0, DAY_MS, 20],
+    [10_000, DAY_MS, 20],
+    [100_000, DAY_MS, 105],
+    [1_000_000, DAY_MS, 1_042],
+    [1_000_000, 3_600_000, 5_000],
+    [1_000, 600_000, 150],
+  ])('for %d devices every %d ms is %d', (enrolled, interval, quota) => {
+    expect(inventoryQuota(enrolled, interval)).toBe(quota);
+  });
+});
+
 describe('the refresh of inventories', () => {
   it('skips devices that are not enrolled or had an inventory within the interval', async () => {
     await insertDevices([
@@ -236,18 +249,5 @@ describe('the refresh of inventories', () => {
     expect(plan).toMatch(/Index Scan using device_inventories_due on device_inventories/);
     expect(plan).toMatch(/Index Scan using devices_pkey on devices/);
     expect(plan).not.toMatch(/Sort|Seq Scan/);
-  });
-});
-
-describe('the quota of one run', () => {
-  it.each([
-    [0, DAY_MS, 20],
-    [10_000, DAY_MS, 20],
-    [100_000, DAY_MS, 105],
-    [1_000_000, DAY_MS, 1_042],
-    [1_000_000, 3_600_000, 5_000],
-    [1_000, 600_000, 150],
-  ])('for %d devices every %d ms is %d', (enrolled, interval, quota) => {
-    expect(inventoryQuota(enrolled, interval)).toBe(quota);
   });
 });
