@@ -162,7 +162,8 @@ function macOf({ random, platform, model, id }: Drawn): DeviceRow {
   };
 }
 
-function managementOf({ random, serial }: Drawn): DeviceRow {
+function managementOf(drawn: Drawn): DeviceRow {
+  const { random, serial } = drawn;
   return {
     is_supervised: random.chance(0.7),
     is_multi_user: false,
@@ -177,8 +178,24 @@ function managementOf({ random, serial }: Drawn): DeviceRow {
     passcode_compliant: random.chance(0.9),
     passcode_compliant_with_profiles: random.chance(0.9),
     hardware_encryption_caps: 3,
-    is_dep: random.chance(0.6),
     asset_tag: random.chance(0.3) ? `A-${random.integer(10_000, 99_999)}` : null,
+    access_rights: random.chance(0.95) ? 8191 : 7167,
+    auto_lock_time: random.pick([120, 300, 900]),
+    ...depOf(drawn),
+  };
+}
+
+/** What Apple's list of an organization's devices says. */
+function depOf({ random, platform, model }: Drawn): DeviceRow {
+  if (!random.chance(0.6)) return { is_dep: false };
+  return {
+    is_dep: true,
+    description: model.marketingName.toUpperCase(),
+    color: random.pick(['SPACE GRAY', 'SILVER', 'MIDNIGHT', 'STARLIGHT']),
+    os: platform === 'iOS' ? 'iOS' : 'OSX',
+    device_family: platform === 'iOS' ? 'iPhone' : 'Mac',
+    device_assigned_by: `${random.pick(['it', 'school', 'sales'])}@example.com`,
+    profile_status: random.chance(0.9) ? 'pushed' : random.pick(['assigned', 'empty', 'removed']),
   };
 }
 

@@ -14,6 +14,7 @@ export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   const { foundBy } = node.column;
   if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
   if ('flags' in foundBy) return flagSql(foundBy.flags, node, table);
+  if ('values' in foundBy) return storedValueSql(foundBy.values, node, table);
   return bytesSql(`${table}.${quoted(foundBy.bytes)}`, node);
 }
 
@@ -51,6 +52,35 @@ function flagSql(
   const found = `array_positions(array[${values}], ${node.value}) @> array[?::integer]`;
   const text = `${found} and ${table}.${quoted(name)} is ${node.value}`;
   return { text, bindings: [position] };
+}
+
+/** As much of a text as an index holds of it. */
+const INDEXED_CHARACTERS = 64;
+
+/**
+ * The expression is that of the index: the position of each column before its value. A text is found by its
+ * beginning; the rule itself compares the whole.
+ */
+function storedValueSql(
+  columns: readonly Column[],
+  node: FilterNode & { column: Column },
+  table: string,
+): Sql | undefined {
+  if (node.kind !== 'compare' || node.op !== 'eq') return undefined;
+  const position = columns.findIndex(({ name }) => name === node.column.name) + 1;
+  const stored = columns.map((column, index) => {
+    return `'${index + 1}:' || ${indexedSql(column, `${table}.${quoted(column.name)}`)}`;
+  });
+  const sought = `'${position}:' || ${indexedSql({ ...node.column, kind: 'text' }, '?::text')}`;
+  return {
+    text: `array[${stored.join(', ')}] @> array[${sought}]`,
+    bindings: [String(node.value)],
+  };
+}
+
+function indexedSql({ kind, ignoreCase }: Column, sql: string): string {
+  if (kind !== 'text') return `${sql}::text`;
+  return `left(${ignoreCase ? `lower(${sql})` : sql}, ${INDEXED_CHARACTERS})`;
 }
 
 /** Hexadecimal digits in lower case are in the order of their bytes. */

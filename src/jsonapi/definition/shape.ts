@@ -78,6 +78,11 @@ export interface FilterIndexes {
   codes?: Readonly<Record<string, CodesOfRow>>;
   /** What finds the rows that have, or have not, a property which few have. */
   flagIndex?: FlagIndex;
+  /**
+   * Attributes whose equal values one index of the table finds, in this order of its expression. Only what
+   * seldom changes: each change of one of them writes the whole row to all indexes.
+   */
+  valueIndex?: readonly string[];
   /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
   hexOf?: Readonly<Record<string, string>>;
 }

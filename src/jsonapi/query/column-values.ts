@@ -50,6 +50,17 @@ export function columnOf(name: string, attribute: Attribute): Column | undefined
   return { name, kind, ignoreCase: attribute.ignoreCase === true };
 }
 
+/** Those of `names` that can be filtered by. */
+export function columnsOf(
+  names: readonly string[],
+  attributes: Readonly<Record<string, Attribute>>,
+): Column[] {
+  return names.flatMap((name) => {
+    const attribute = attributes[name];
+    return (attribute && columnOf(name, attribute)) ?? [];
+  });
+}
+
 /** Whether patterns apply to the column. */
 export function isText({ kind }: Column): boolean {
   return kind === 'text' || kind === 'version';

@@ -29,10 +29,15 @@ export interface Column {
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
   /**
-   * What is indexed instead of the column: joined texts, the bytes that it shows in hexadecimal, or the
-   * positions of booleans.
+   * What is indexed instead of the column: joined texts, the bytes that it shows in hexadecimal, the
+   * positions of booleans, or the values of these columns together.
    */
-  foundBy?: { texts: readonly string[] } | { bytes: string } | { flags: FlagIndex } | undefined;
+  foundBy?:
+    | { texts: readonly string[] }
+    | { bytes: string }
+    | { flags: FlagIndex }
+    | { values: readonly Column[] }
+    | undefined;
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   type ResourceDefinition,
   relatedDefinition,
 } from '../definition/definition.js';
-import { columnOf } from './column-values.js';
+import { columnOf, columnsOf } from './column-values.js';
 import type { Column, FilterNode } from './filter-node.js';
 import { codesNode, parseFieldRule, parseLinkRule, parseValueRule } from './filter-rules.js';
 import { invalidParameter } from './parameters.js';
@@ -198,12 +198,13 @@ function filterColumn(name: string, { context, definition }: Place): Column | un
 
 function foundByIndex(
   name: string,
-  { search, flagIndex, hexOf = {} }: ResourceDefinition,
+  { search, flagIndex, valueIndex, hexOf = {}, attributes }: ResourceDefinition,
 ): Column['foundBy'] {
   if (search?.columns.includes(name)) return { texts: search.columns };
   if (flagIndex && [...flagIndex.true, ...flagIndex.false].includes(name)) {
     return { flags: flagIndex };
   }
+  if (valueIndex?.includes(name)) return { values: columnsOf(valueIndex, attributes) };
   const bytes = member(hexOf, name);
   return bytes === undefined ? undefined : { bytes };
 }

@@ -64,6 +64,25 @@ const EXCEPTIONS = {
   ],
 };
 
+/** What many devices share, but for what each report changes, and texts of versions, which are compared by parts. */
+const VALUES = [
+  ...[
+    'access_rights',
+    'meid',
+    'sim_carrier_network',
+    'subscriber_carrier_network',
+    'sim_mcc',
+    'sim_mnc',
+  ],
+  ...['subscriber_mcc', 'subscriber_mnc', 'current_mcc', 'current_mnc', 'cellular_technology'],
+  ...['hardware_encryption_caps', 'auto_lock_time', 'passcode_lock_grace_period'],
+  ...['passcode_lock_grace_period_enforced', 'maximum_resident_users', 'quota_size'],
+  ...['eacs_preflight', 'firewall_logging_option', 'bootstrap_token_allowed_for_authentication'],
+  ...['osu_catalog_url', 'osu_previous_scan_result', 'description', 'color', 'os'],
+  ...['device_family', 'device_assigned_by', 'profile_status', 'profile_uuid', 'device_id'],
+  'supplemental_os_version_extra',
+];
+
 export const devices = defineResource<DeviceServices>({
   type: 'devices',
   path: '/devices',
@@ -89,6 +108,7 @@ export const devices = defineResource<DeviceServices>({
     },
   },
   flagIndex: { true: FLAGS, false: FLAGS, apart: EXCEPTIONS },
+  valueIndex: VALUES,
   attributes,
   relationships: {
     commands: deviceCommands,

@@ -7,6 +7,16 @@ export const installedProfiles = defineResource({
   path: '/installed_profiles',
   table: 'installed_profiles',
   access: operatorWrites,
+  valueIndex: [
+    ...['has_removal_password', 'is_encrypted', 'is_managed', 'payload_removal_disallowed'],
+    ...[
+      'payload_display_name',
+      'payload_organization',
+      'payload_uuid',
+      'payload_version',
+      'source',
+    ],
+  ],
   attributes: {
     ...each(bool(), ['has_removal_password', 'is_encrypted', 'is_managed']),
     ...each(text(), ['payload_description', 'payload_display_name']),

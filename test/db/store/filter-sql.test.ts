@@ -45,6 +45,29 @@ describe('filterSql', () => {
     expect(eq('c', true)).toEqual({ text: 't0."c" = ?::boolean', bindings: [true] });
   });
 
+  it('finds an equal value by the beginning that an index has of it', () => {
+    const column = (name: string, kind: Column['kind'], ignoreCase = false): Column => {
+      return { name, kind, ignoreCase };
+    };
+    const columns = [column('a', 'integer'), column('b', 'text'), column('c', 'text', true)];
+    const foundBy = { values: columns };
+    const [whole, , insensitive] = columns.map((one) => ({ ...one, foundBy }));
+    const stored = `array['1:' || t0."a"::text, '2:' || left(t0."b", 64), '3:' || left(lower(t0."c"), 64)]`;
+    expect(filterSql({ kind: 'compare', column: whole as Column, op: 'eq', value: 7 })).toEqual({
+      text: `(${stored} @> array['1:' || left(?::text, 64)] and t0."a" = ?::bigint)`,
+      bindings: ['7', 7],
+    });
+    const eq = { kind: 'compare', column: insensitive as Column, op: 'eq', value: 'X' } as const;
+    expect(filterSql(eq)).toEqual({
+      text: `(${stored} @> array['3:' || left(lower(?::text), 64)] and lower(t0."c") = lower(?::text))`,
+      bindings: ['X', 'X'],
+    });
+    expect(filterSql({ kind: 'compare', column: whole as Column, op: 'ne', value: 7 })).toEqual({
+      text: 't0."a" is distinct from ?::bigint',
+      bindings: [7],
+    });
+  });
+
   it('matches a time by its whole millisecond', () => {
     const value = new Date('2026-03-26T23:42:09.120Z');
     const compare = (op: 'eq' | 'gt' | 'le') =>

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { type ListCase, RESOURCES } from '../../../bench/scale/list-cases.js';
 import { explainList, LIST_SESSION } from '../../../bench/scale/plans.js';
 import { LIMITS } from '../../../bench/scale/walk.js';
+import { columnsOf } from '../../../src/jsonapi/query/column-values.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const COMMANDS = 20_000;
@@ -57,6 +58,11 @@ insert into commands (uuid, device_id, request_type, payload, status)
 insert into installed_applications (device_id, name)
   select (select min(id) from devices), 'Application ' || n from generate_series(1, ${DEVICES}) n;
 update commands set is_forced = true where id = (select max(id) from commands);
+insert into installed_certificates (device_id, x509_cn)
+  select (select min(id) from devices), 'Certificate ' || n from generate_series(1, ${DEVICES}) n;
+insert into installed_profiles (device_id, payload_identifier)
+  select (select min(id) from devices), 'com.example.' || n from generate_series(1, ${DEVICES}) n;
+vacuum (analyze) installed_certificates, installed_profiles;
 vacuum (analyze) devices, tags, device_tags, commands, ended_commands, certificates, audit_events,
   custom_attributes, installed_applications`;
 
@@ -240,6 +246,49 @@ describe('a page of the one row of which a flag is known', () => {
       expect(read.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
     }
   });
+});
+
+describe('a page of the one row that has a value of', () => {
+  const long = 'x'.repeat(5_000);
+  it.each([
+    ['devices', 'profile_status', 'pushed'],
+    ['devices', 'color', long],
+    ['devices', 'profile_uuid', 'ABCdef'],
+    ['devices', 'supplemental_os_version_extra', '(a)'],
+    ['devices', 'quota_size', 5_000_000_000],
+    ['devices', 'access_rights', 8_190],
+    ['installed_certificates', 'serial', '4A:01'],
+    ['installed_certificates', 'fingerprint_sha256', 'AB'.repeat(32)],
+    ['installed_certificates', 'is_identity', true],
+    ['installed_profiles', 'payload_organization', 'Org'],
+    ['installed_profiles', 'payload_uuid', 'P-1'],
+    ['installed_profiles', 'is_encrypted', true],
+  ])('%s %s reads few others', async (type, name, value) => {
+    await client.query(
+      `update "${type}" set "${name}" = $1 where id = (select max(id) from "${type}")`,
+      [value],
+    );
+    const read = await rowsRead(type, [[`filter[${name}]`, String(value)]]);
+    expect(read.returned).toBe(1);
+    expect(read.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
+  });
+
+  it.each(['devices', 'installed_certificates', 'installed_profiles'])(
+    'each attribute of %s that the index names',
+    async (type) => {
+      const columns = columnsOf(definitionOf(type).valueIndex ?? [], definitionOf(type).attributes);
+      const { rows } = await client.query<{ definition: string }>(
+        'select pg_get_indexdef($1::regclass) as definition',
+        [`${type}_values`],
+      );
+      const entries = columns.map(({ name, kind, ignoreCase }, index) => {
+        const text = ignoreCase ? `lower(${name})` : name;
+        const value = kind === 'text' ? `"left"(${text}, 64)` : `(${name})::text`;
+        return `('${index + 1}:'::text || ${value})`;
+      });
+      expect(rows[0]?.definition).toContain(`(ARRAY[${entries.join(', ')}])`);
+    },
+  );
 });
 
 /** While statistics know of no command that waits: every index of those that do looks empty then. */
