@@ -142,6 +142,7 @@ describe('the name typed to confirm', () => {
   it('may have the quotes and dashes that a keyboard has', () => {
     expect(isTyped("Ada's  Mac - 2", ['Ada’s Mac – 2'])).toBe(true);
     expect(isTyped('C02XL0AAJGH5', ['Ada’s Mac', 'C02XL0AAJGH5'])).toBe(true);
+    expect(isTyped('c02xl0aajgh5', ['Ada’s Mac', 'C02XL0AAJGH5'])).toBe(true);
   });
 
   it('is neither empty nor incomplete', () => {

@@ -125,6 +125,7 @@ export const commandsText = {
     items: (min: string, max: string) => `Needs ${min} to ${max} entries.`,
     itemsAtLeast: (min: string) => `Needs at least ${min} entries.`,
     itemsAtMost: (max: string) => `Takes at most ${max} entries.`,
+    digits: (count: string) => `Must be ${count} digits.`,
     format: (format: string) => `Must match ${format}.`,
     json: 'This is not valid JSON.',
     jsonObject: 'This is not a JSON object.',

@@ -17,10 +17,16 @@ export function problemText({ code, min, max, format }: Problem): string {
     case 'items':
       return limits(min, max, [words.items, words.itemsAtLeast, words.itemsAtMost]);
     case 'format':
-      return words.format(format ?? '');
+      return formatText(format ?? '');
     default:
       return words[code];
   }
+}
+
+/** Apple's formats are regular expressions; that of a PIN is said in words. */
+function formatText(format: string): string {
+  const digits = /^\\d\{(\d+)\}$/.exec(format)?.[1];
+  return digits === undefined ? words.format(format) : words.digits(digits);
 }
 
 type Texts = [

@@ -161,7 +161,7 @@ export function fieldsOf(
   return ['Message', ...pin];
 }
 
-/** Names have signs that keyboards lack: quotes and spaces of each kind are alike. */
+/** Names have signs that keyboards lack: quotes and spaces of each kind are alike, and so are both cases. */
 export function isTyped(typed: string, names: readonly (string | null | undefined)[]): boolean {
   const wanted = plain(typed);
   return wanted !== '' && names.some((name) => plain(name ?? '') === wanted);
@@ -174,5 +174,6 @@ function plain(name: string): string {
     .replace(/[“”„]/g, '"')
     .replace(/[‐‑–—]/g, '-')
     .replace(/\s+/g, ' ')
-    .trim();
+    .trim()
+    .toLowerCase();
 }
