@@ -13,11 +13,10 @@ function of(kind: Kind, names: string): [name: string, kind: Kind][] {
   return names.split(/\s+/).map((name) => [name, kind]);
 }
 
-/** What many devices share. An index of each would have to be opened for each report. */
+/** What is seldom looked for. An index of each would have to be opened for each report. */
 const OF_DEVICES = [
   ...of('other', 'access_rights'),
-  ...of('text', 'meid sim_carrier_network subscriber_carrier_network sim_mcc sim_mnc'),
-  ...of('text', 'subscriber_mcc subscriber_mnc current_mcc current_mnc'),
+  ...of('text', 'meid sim_mcc sim_mnc subscriber_mcc subscriber_mnc current_mcc'),
   ...of('other', 'cellular_technology hardware_encryption_caps auto_lock_time'),
   ...of('other', 'passcode_lock_grace_period passcode_lock_grace_period_enforced'),
   ...of('other', 'maximum_resident_users quota_size'),
@@ -25,8 +24,7 @@ const OF_DEVICES = [
     'text',
     'eacs_preflight firewall_logging_option bootstrap_token_allowed_for_authentication',
   ),
-  ...of('text', 'osu_catalog_url osu_previous_scan_result description color os device_family'),
-  ...of('text', 'device_assigned_by profile_status'),
+  ...of('text', 'osu_catalog_url osu_previous_scan_result'),
   ...of('lower', 'profile_uuid'),
   ...of('text', 'device_id supplemental_os_version_extra'),
 ];
@@ -52,27 +50,79 @@ const INDEXED: [table: string, columns: [name: string, kind: Kind][]][] = [
   ['installed_profiles', OF_PROFILES],
 ];
 
+/** Texts that are counted for many devices, and found by how they start: each has an index of its own. */
+const TEXTS =
+  `sim_carrier_network subscriber_carrier_network current_mnc description color os device_family
+  device_assigned_by profile_status os_version build_version`.split(/\s+/);
+
+/** What few devices are or lack, and what few applications are. Most may be sold by the App Store. */
+const DEVICE_FLAGS = [
+  'is_roaming',
+  'not has_battery',
+  'not fde_has_prk',
+  'not passcode_compliant_with_profiles',
+];
+const APPLICATION_FLAGS = `is_managed adhoc_codesigned beta_app device_based_vpp
+  has_update_available installing is_app_clip download_failed download_cancelled download_paused
+  download_waiting`.split(/\s+/);
+
+type Index = [name: string, on: string];
+
+const INDEXES: Index[] = [
+  ...INDEXED.map(([table, columns]): Index => {
+    const values = `array[${columns.map(entry).join(', ')}]`;
+    return [
+      `${table}_values`,
+      `${table} using gin ((${values})) with (gin_pending_list_limit = 512)`,
+    ];
+  }),
+  ...TEXTS.map((name): Index => {
+    return [`devices_${name}`, `devices (${name} text_pattern_ops, id) where ${name} is not null`];
+  }),
+  ['devices_device_capacity', 'devices (device_capacity, id)'],
+  ...DEVICE_FLAGS.map((flag) => flagIndex('devices', flag)),
+  ...[...APPLICATION_FLAGS, 'not is_validated'].map((flag) => {
+    return flagIndex('installed_applications', flag);
+  }),
+];
+
+/** Positions of flags in one index: a page of those that few applications have read all of these. */
+const REPLACED: Index[] = [
+  [
+    'installed_applications_flags',
+    `installed_applications using gin (
+      array_positions(array[is_managed, is_validated, adhoc_codesigned, appstore_vendable, beta_app,
+        device_based_vpp, has_update_available, installing, is_app_clip, download_failed,
+        download_cancelled, download_paused, download_waiting], true),
+      array_positions(array[is_validated], false)
+    ) with (gin_pending_list_limit = 512)`,
+  ],
+];
+
+// Without them the planner takes what an expression finds to be a guessed part of all rows.
+const STATISTICS = INDEXED.map(([table]) => `analyze ${table}`);
+
 /** Each drops first what a build that was interrupted has left behind. */
 export async function up(knex: Knex): Promise<void> {
-  const built = INDEXED.flatMap(([table, columns]) => [
-    dropped(table),
-    `create index concurrently ${table}_values on ${table} using gin ((array[${columns.map(entry).join(', ')}]))
-      with (gin_pending_list_limit = 512)`,
-    // Without statistics the planner takes what an expression finds to be a guessed part of all rows.
-    `analyze ${table}`,
-  ]);
-  await runOutsideTransaction(knex, built);
+  const statements = [...INDEXES.flatMap(built), ...REPLACED.map(dropped), ...STATISTICS];
+  await runOutsideTransaction(knex, statements);
 }
 
 export async function down(knex: Knex): Promise<void> {
-  await runOutsideTransaction(
-    knex,
-    INDEXED.map(([table]) => dropped(table)),
-  );
+  await runOutsideTransaction(knex, [...REPLACED.flatMap(built), ...INDEXES.map(dropped)]);
 }
 
-function dropped(table: string): string {
-  return `drop index concurrently if exists ${table}_values`;
+function flagIndex(table: string, flag: string): Index {
+  const name = flag.replace('not ', 'not_');
+  return [`${table}_${name}`, `${table} (id) where ${flag}`];
+}
+
+function built([name, on]: Index): string[] {
+  return [dropped([name, on]), `create index concurrently ${name} on ${on}`];
+}
+
+function dropped([name]: Index): string {
+  return `drop index concurrently if exists ${name}`;
 }
 
 /** The position of the column before its value. */

@@ -41,7 +41,7 @@ describe('a collection of more than 100,000', () => {
       detail:
         'There are more than 100,000 devices: sort by one of id, enrollment_method, health, ' +
         'authenticated_at, enrolled_at, last_seen, created_at, device_name, build_version, os_version, model_name, ' +
-        'serial_number, asset_tag; or add a filter, which makes "imei" possible',
+        'serial_number, device_capacity, asset_tag; or add a filter, which makes "imei" possible',
       source: { parameter: 'sort' },
     });
   });

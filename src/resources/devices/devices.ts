@@ -51,36 +51,31 @@ const EXCEPTIONS = {
     'is_activation_lock_enabled',
     'is_mdm_lost_mode_enabled',
     'is_multi_user',
+    'is_roaming',
   ],
   false: [
     'fde_enabled',
+    'fde_has_prk',
     'firewall_enabled',
+    'has_battery',
     'is_apple_silicon',
     'is_supervised',
     'passcode_compliant',
+    'passcode_compliant_with_profiles',
     'passcode_present',
     'sip_enabled',
     'user_approved_enrollment',
   ],
 };
 
-/** What many devices share, but for what each report changes, and texts of versions, which are compared by parts. */
+/** What is seldom looked for, but for what each report changes, and versions, which are compared by parts. */
 const VALUES = [
-  ...[
-    'access_rights',
-    'meid',
-    'sim_carrier_network',
-    'subscriber_carrier_network',
-    'sim_mcc',
-    'sim_mnc',
-  ],
-  ...['subscriber_mcc', 'subscriber_mnc', 'current_mcc', 'current_mnc', 'cellular_technology'],
-  ...['hardware_encryption_caps', 'auto_lock_time', 'passcode_lock_grace_period'],
-  ...['passcode_lock_grace_period_enforced', 'maximum_resident_users', 'quota_size'],
-  ...['eacs_preflight', 'firewall_logging_option', 'bootstrap_token_allowed_for_authentication'],
-  ...['osu_catalog_url', 'osu_previous_scan_result', 'description', 'color', 'os'],
-  ...['device_family', 'device_assigned_by', 'profile_status', 'profile_uuid', 'device_id'],
-  'supplemental_os_version_extra',
+  ...['access_rights', 'meid', 'sim_mcc', 'sim_mnc', 'subscriber_mcc', 'subscriber_mnc'],
+  ...['current_mcc', 'cellular_technology', 'hardware_encryption_caps', 'auto_lock_time'],
+  ...['passcode_lock_grace_period', 'passcode_lock_grace_period_enforced'],
+  ...['maximum_resident_users', 'quota_size', 'eacs_preflight', 'firewall_logging_option'],
+  ...['bootstrap_token_allowed_for_authentication', 'osu_catalog_url', 'osu_previous_scan_result'],
+  ...['profile_uuid', 'device_id', 'supplemental_os_version_extra'],
 ];
 
 export const devices = defineResource<DeviceServices>({

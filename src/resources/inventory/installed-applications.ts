@@ -1,6 +1,6 @@
 import { bigInteger, bool, each, text, version } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
-import { booleansOf, device, operatorWrites } from '../common.js';
+import { device, operatorWrites } from '../common.js';
 
 const attributes = {
   ...each(text(), ['bundle_identifier', 'name']),
@@ -30,8 +30,6 @@ export const installedApplications = defineResource({
   path: '/installed_applications',
   table: 'installed_applications',
   access: operatorWrites,
-  // Most applications are none of them, but validated.
-  flagIndex: { true: booleansOf(attributes), false: ['is_validated'] },
   attributes,
   relationships: { device },
 });

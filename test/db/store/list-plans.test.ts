@@ -3,6 +3,7 @@ import { type ListCase, RESOURCES } from '../../../bench/scale/list-cases.js';
 import { explainList, LIST_SESSION } from '../../../bench/scale/plans.js';
 import { LIMITS } from '../../../bench/scale/walk.js';
 import { columnsOf } from '../../../src/jsonapi/query/column-values.js';
+import { booleansOf } from '../../../src/resources/common.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 const COMMANDS = 20_000;
@@ -30,7 +31,8 @@ update devices set model = 'MGNR3LL', product_name = 'Mac16,1', time_zone = 'Eur
 update devices set model = 'MKGR3LL', product_name = 'Rare1,1', time_zone = 'Asia/Tokyo', iccid = '8949',
     is_supervised = false, user_approved_enrollment = false, fde_enabled = false, firewall_enabled = false,
     sip_enabled = false, passcode_present = false, passcode_compliant = false, is_activation_lock_enabled = true,
-    is_multi_user = true, is_apple_silicon = false, authenticated_at = '2020-05-01'
+    is_multi_user = true, is_apple_silicon = false, authenticated_at = '2020-05-01', color = 'GOLD',
+    profile_status = 'removed', os_version = '15.8.2', device_capacity = 2048
   where id = (select max(id) from devices);
 insert into certificates (purpose, der, fingerprint, subject, issuer, serial, x509_cn, not_before, not_after,
     created_at)
@@ -154,6 +156,10 @@ describe('a page of the one row with a rare value', () => {
     ['devices', 'model', 'eq', 'MKGR3LL'],
     ['devices', 'product_name', 'startswith', 'Rare'],
     ['devices', 'time_zone', 'eq', 'Asia/Tokyo'],
+    ['devices', 'color', 'eq', 'GOLD'],
+    ['devices', 'profile_status', 'startswith', 'remo'],
+    ['devices', 'os_version', 'startswith', '15.8'],
+    ['devices', 'device_capacity', 'ge', 2048],
     ['devices', 'iccid', 'startswith', '894'],
     ['devices', 'authenticated_at', 'le', '2020-05-01T00:00:00+00:00'],
     ['devices', 'is_supervised', 'eq', false],
@@ -216,12 +222,8 @@ describe('a page of the one row with a rare value', () => {
 });
 
 describe('a page of the one row of which a flag is known', () => {
-  it.each([
-    ['devices', true],
-    ['devices', false],
-    ['installed_applications', true],
-    ['installed_applications', false],
-  ])('reads few other %s: %s', async (type, value) => {
+  it.each([true, false])('reads few other devices: %s', async (value) => {
+    const type = 'devices';
     const flags = definitionOf(type).flagIndex?.[`${value}`] ?? [];
     expect(flags).not.toEqual([]);
     const columns = flags.map((name) => `"${name}" = ${value}`);
@@ -246,13 +248,29 @@ describe('a page of the one row of which a flag is known', () => {
       expect(read.page).toBeLessThanOrEqual(LIMITS.readPerReturned);
     }
   });
+
+  it('reads few other applications, whichever it is', async () => {
+    const type = 'installed_applications';
+    const { attributes } = definitionOf(type);
+    const flags = booleansOf(attributes)
+      .filter((name) => name !== 'appstore_vendable')
+      .map((name) => [name, name !== 'is_validated'] as const);
+    const columns = flags.map(([name, value]) => `"${name}" = ${value}`);
+    await client.query(
+      `update "${type}" set ${columns.join(', ')} where id = (select max(id) from "${type}")`,
+    );
+    for (const [name, value] of flags) {
+      const read = await rowsRead(type, [[`filter[${name}]`, String(value)]]);
+      expect({ name, ...read }).toEqual({ name, page: 2, returned: 1, count: 0 });
+    }
+  });
 });
 
 describe('a page of the one row that has a value of', () => {
   const long = 'x'.repeat(5_000);
   it.each([
-    ['devices', 'profile_status', 'pushed'],
-    ['devices', 'color', long],
+    ['devices', 'firewall_logging_option', 'detail'],
+    ['devices', 'osu_catalog_url', long],
     ['devices', 'profile_uuid', 'ABCdef'],
     ['devices', 'supplemental_os_version_extra', '(a)'],
     ['devices', 'quota_size', 5_000_000_000],

@@ -125,8 +125,11 @@ export const commandsText = {
     items: (min: string, max: string) => `Needs ${min} to ${max} entries.`,
     itemsAtLeast: (min: string) => `Needs at least ${min} entries.`,
     itemsAtMost: (max: string) => `Takes at most ${max} entries.`,
-    digits: (count: string) => `Must be ${count} digits.`,
-    format: (format: string) => `Must match ${format}.`,
+    /** Apple's formats are regular expressions; that of a PIN is said in words. */
+    format: (format: string) => {
+      const digits = /^\\d\{(\d+)\}$/.exec(format)?.[1];
+      return digits === undefined ? `Must match ${format}.` : `Must be ${digits} digits.`;
+    },
     json: 'This is not valid JSON.',
     jsonObject: 'This is not a JSON object.',
     jsonList: 'This is not a JSON array.',

@@ -17,16 +17,10 @@ export function problemText({ code, min, max, format }: Problem): string {
     case 'items':
       return limits(min, max, [words.items, words.itemsAtLeast, words.itemsAtMost]);
     case 'format':
-      return formatText(format ?? '');
+      return words.format(format ?? '');
     default:
       return words[code];
   }
-}
-
-/** Apple's formats are regular expressions; that of a PIN is said in words. */
-function formatText(format: string): string {
-  const digits = /^\\d\{(\d+)\}$/.exec(format)?.[1];
-  return digits === undefined ? words.format(format) : words.digits(digits);
 }
 
 type Texts = [
