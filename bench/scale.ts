@@ -24,7 +24,7 @@ import {
 } from './scale/report.js';
 import { sampleOf } from './scale/sample.js';
 import { runSweep, SWEEPS } from './scale/sweeps.js';
-import { isNotFlat, timed, type Walked, walk } from './scale/walk.js';
+import { isNotFlat, isSlowTotal, timed, type Walked, walk } from './scale/walk.js';
 
 const options = readOptions();
 
@@ -139,7 +139,12 @@ async function runOn(url: string, dataDir: string): Promise<void> {
         process.stderr.write(`no list has "${options.only}" in its name\n`);
         process.exitCode = 2;
       } else if (options.json) process.stdout.write(`${summaryOf(devices, walked)}\n`);
-      else say(`\n${walked.filter(isNotFlat).length} of ${walked.length} queries are not flat`);
+      else {
+        const [notFlat, totals] = [isNotFlat, isSlowTotal].map((is) => walked.filter(is).length);
+        say(
+          `\n${notFlat} of ${walked.length} queries are not flat, ${totals} of them by their total`,
+        );
+      }
     } finally {
       api.close();
       await server.stop();

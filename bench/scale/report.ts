@@ -1,6 +1,6 @@
 import { ms } from '../load/measure.js';
 import type { Swept } from './sweeps.js';
-import { isNotFlat, type Walked } from './walk.js';
+import { isNotFlat, isSlowTotal, type Walked } from './walk.js';
 
 const NAME_WIDTH = 84;
 
@@ -22,6 +22,7 @@ export function describeWalked(one: Walked): string {
     one.status === 200 ? '' : ` HTTP ${one.status}`,
     one.scanned.length > 0 ? ` scans ${[...new Set(one.scanned)].join(',')}` : '',
     isNotFlat(one) ? ' NOT FLAT' : '',
+    isSlowTotal(one) && one.pageP95 !== undefined ? ` by its total: page ${ms(one.pageP95)}` : '',
   ];
   const name = one.query.slice(0, NAME_WIDTH).padEnd(NAME_WIDTH);
   return `${name} ${ms(one.p95).padStart(9)} ${read?.padStart(10)} ${others.join(' ')}${marks.join('')}`;
@@ -45,5 +46,7 @@ export function summaryOf(devices: number, walked: Walked[]): string {
     devices,
     worst: worst === undefined ? null : { query: worst.query, p95_ms: round(worst.p95) },
     not_flat: walked.filter(isNotFlat).map(({ query }) => query),
+    /** Those of them that are flat without their total. */
+    slow_totals: walked.filter(isSlowTotal).map(({ query }) => query),
   });
 }
