@@ -77,9 +77,10 @@ function* applicationRows(
       const { identifier, name, isMobile } = CATALOG[rank] ?? { name: 'Unknown', isMobile: true };
       const short = `${random.integer(1, 20)}.${random.integer(0, 9)}`;
       const size = random.integer(1, 500) * 1_000_000;
-      const flags = Object.values(MOBILE_FLAGS).map((share) => isMobile && random.chance(share));
-      const shown = isMobile ? flags : flags.map(() => null);
-      yield [deviceId, identifier, name, short, `${short}.1`, size, ...shown];
+      const flags = Object.values(MOBILE_FLAGS).map((share) =>
+        isMobile ? random.chance(share) : null,
+      );
+      yield [deviceId, identifier, name, short, `${short}.1`, size, ...flags];
     }
   }
 }

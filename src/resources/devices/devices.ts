@@ -75,7 +75,7 @@ const VALUES = [
   ...['passcode_lock_grace_period', 'passcode_lock_grace_period_enforced'],
   ...['maximum_resident_users', 'quota_size', 'eacs_preflight', 'firewall_logging_option'],
   ...['bootstrap_token_allowed_for_authentication', 'osu_catalog_url', 'osu_previous_scan_result'],
-  ...['profile_uuid', 'device_id', 'supplemental_os_version_extra'],
+  ...['profile_uuid', 'device_id', 'supplemental_os_version_extra', 'description'],
 ];
 
 export const devices = defineResource<DeviceServices>({
