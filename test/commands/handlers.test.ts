@@ -40,6 +40,7 @@ describe('DeviceInformation', () => {
   it('stores every fact under its column and in its type', async () => {
     const samples: Record<string, [PlistInput, unknown]> = {
       text: ['a text', 'a text'],
+      prose: ['a text', 'a text'],
       boolean: [true, true],
       integer: [7, 7],
       number: [0.25, 0.25],

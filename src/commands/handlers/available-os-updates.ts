@@ -16,7 +16,7 @@ const UPDATE: ColumnMap = {
   IsFirmwareUpdate: ['is_firmware_update', 'boolean'],
   IsMajorOSUpdate: ['is_major_os_update', 'boolean'],
   IsSecurityResponse: ['is_security_response', 'boolean'],
-  MetadataURL: ['metadata_url', 'text'],
+  MetadataURL: ['metadata_url', 'prose'],
   ProductKey: ['product_key', 'text'],
   ProductName: ['product_name', 'text'],
   RequiresBootstrapToken: ['requires_bootstrap_token', 'boolean'],

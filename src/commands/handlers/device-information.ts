@@ -107,7 +107,7 @@ export const DEVICE_COLUMNS: ColumnMap = {
 
 /** OSUpdateSettings. Apple documents AutoCheckEnabled, earlier AutomaticCheckEnabled. */
 export const OS_UPDATE_COLUMNS: ColumnMap = {
-  CatalogURL: ['osu_catalog_url', 'text'],
+  CatalogURL: ['osu_catalog_url', 'prose'],
   IsDefaultCatalog: ['osu_is_default_catalog', 'boolean'],
   PreviousScanDate: ['osu_previous_scan_date', 'date'],
   PreviousScanResult: ['osu_previous_scan_result', 'text'],

@@ -21,7 +21,7 @@ const APPLICATION: ColumnMap = {
 const INSTALLING: ColumnMap = {
   Identifier: ['identifier', 'text'],
   State: ['status', 'text'],
-  RejectionReason: ['rejection_reason', 'text'],
+  RejectionReason: ['rejection_reason', 'prose'],
 };
 
 const TABLE = 'managed_applications';

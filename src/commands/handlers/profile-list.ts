@@ -13,7 +13,7 @@ import {
 import type { ReportHandler } from '../reports/report-handler.js';
 
 const PAYLOAD: ColumnMap = {
-  PayloadDescription: ['payload_description', 'text'],
+  PayloadDescription: ['payload_description', 'prose'],
   PayloadDisplayName: ['payload_display_name', 'text'],
   PayloadIdentifier: ['payload_identifier', 'text'],
   PayloadOrganization: ['payload_organization', 'text'],

@@ -2,10 +2,11 @@ import type { InventoryRow } from '../../db/devices/inventory-repository.js';
 import type { ListScope } from '../../db/devices/listed-inventory.js';
 import { AppError } from '../../errors.js';
 import { type JsonValue, plistToJson } from '../../protocol/apple/command-schema.js';
+import { MAX_DESCRIPTION_LENGTH } from '../../protocol/mdm/message-fields.js';
 import { isPlistDict, type PlistDict, type PlistValue } from '../../protocol/plist/plist.js';
 
 /** How a value of a report becomes the value of a column. */
-type ColumnKind = 'text' | 'boolean' | 'integer' | 'number' | 'date' | 'data' | 'json';
+type ColumnKind = 'text' | 'prose' | 'boolean' | 'integer' | 'number' | 'date' | 'data' | 'json';
 
 /** Apple's key to column and kind. */
 export type ColumnMap = Readonly<Record<string, readonly [column: string, kind: ColumnKind]>>;
@@ -13,13 +14,15 @@ export type ColumnMap = Readonly<Record<string, readonly [column: string, kind: 
 /** Columns and their values. */
 export type Columns = Record<string, unknown>;
 
-const TEXT_LIMIT = 10_000;
+/** Maximum of text that no index orders. */
+const PROSE_LIMIT = 10_000;
 /** Maximum of JSON text. Apple's longest, the applications of a firewall, has a tenth of it. */
 const JSON_LIMIT = 256 * 1024;
 
 /**
  * The columns that a dictionary of a report fills. A key that the device did not send is left out, and
- * so is a value that is too long or of another type than Apple documents; the raw report keeps them.
+ * so is a value of another type than Apple documents, or too long a list; of too long a text the
+ * beginning is kept. The raw report has all.
  */
 export function readColumns(dict: PlistDict, map: ColumnMap): Columns {
   const columns: Columns = {};
@@ -77,7 +80,8 @@ export function stringsAt(dict: PlistDict, key: string): string[] | undefined {
 
 /** Undefined for a value of another type. */
 const CONVERTERS: Record<ColumnKind, (value: PlistValue) => unknown> = {
-  text: toText,
+  text: (value) => toText(value, MAX_DESCRIPTION_LENGTH),
+  prose: (value) => toText(value, PROSE_LIMIT),
   boolean: (value) => (typeof value === 'boolean' ? value : undefined),
   integer: toInteger,
   number: (value) => (typeof value === 'number' ? value : undefined),
@@ -86,10 +90,10 @@ const CONVERTERS: Record<ColumnKind, (value: PlistValue) => unknown> = {
   json: toJson,
 };
 
-function toText(value: PlistValue): string | null | undefined {
+function toText(value: PlistValue, limit: number): string | null | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return String(value);
   if (typeof value !== 'string') return undefined;
-  return value === '' ? null : value.slice(0, TEXT_LIMIT);
+  return value === '' ? null : value.slice(0, limit);
 }
 
 function toInteger(value: PlistValue): number | string | undefined {

@@ -11,7 +11,10 @@ interface PostgresError extends Error {
   constraint?: string;
 }
 
-const INVALID_VALUES = new Set(['22001', '22003', '22007', '22008', '22021', '22P02', '22P05']);
+// 54000, program_limit_exceeded: no index takes a text of such length.
+const INVALID_VALUES = new Set([
+  ...['22001', '22003', '22007', '22008', '22021', '22P02', '22P05', '54000'],
+]);
 const LOCK_CONFLICTS = new Set([
   '40001', // serialization_failure
   '40P01', // deadlock_detected

@@ -133,7 +133,8 @@ export function readLock(value: unknown, serialNumber: string): SerialResults | 
   return status ? new Map([[serialNumber, status.slice(0, MAX_RESULT)]]) : undefined;
 }
 
-const MAX_TEXT = 1_000;
+/** PostgreSQL indexes no more than 2,704 bytes, and a UTF-16 unit may take three. */
+const MAX_TEXT = 600;
 
 /** Years that JavaScript and PostgreSQL both accept. */
 const DATE = /^(19[7-9]\d|[2-9]\d{3})-\d\d-\d\d(T|$)/;

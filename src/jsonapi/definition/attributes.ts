@@ -96,12 +96,20 @@ interface TextOptions extends AttributeOptions {
   like?: string;
 }
 
-/** Text of at most `max` (10,000) characters, optionally of one pattern. */
+/** In UTF-16 units. PostgreSQL indexes no row of more than 2,704 bytes, and a unit may take three. */
+const MAX_INDEXED_TEXT = 600;
+
+/** Text of at most `max` (600) characters, optionally of one pattern. More than 600 can't be indexed. */
 export function text(options: TextOptions = {}): Attribute {
-  const { min = 0, max = 10_000, pattern, like, ...rest } = options;
+  const { min = 0, max = MAX_INDEXED_TEXT, pattern, like, ...rest } = options;
   const bounded = z.string().min(min).max(max);
   const error = like === undefined ? undefined : `must be ${like}`;
   return attribute('text', storable(pattern ? bounded.regex(pattern, error) : bounded), rest);
+}
+
+/** Text of people, of at most 10,000 characters, in which search looks but no index orders. */
+export function prose(options: TextOptions = {}): Attribute {
+  return text({ max: 10_000, ...options });
 }
 
 /** Text that is compared as a version; any text may be stored. */

@@ -5,6 +5,7 @@ import {
   booleanOf,
   bootstrapTokenOf,
   dataOf,
+  descriptionOf,
   dictOf,
   dictsOf,
   identifierOf,
@@ -166,22 +167,22 @@ function decodeReport(raw: Buffer, body: PlistDict): CommandReport {
 function decodeCheckIn(type: string, raw: Buffer, body: PlistDict): CheckInMessage {
   const decode = CHECK_INS.get(type);
   if (decode === undefined) throw invalidMessage('its MessageType is unknown');
-  return decode(body, { ids: enrollmentIds(body), body, raw, topic: textOf(body, 'Topic') });
+  return decode(body, { ids: enrollmentIds(body), body, raw, topic: descriptionOf(body, 'Topic') });
 }
 
 function authenticate(body: PlistDict, common: Common): AuthenticateMessage {
   return omitAbsent<AuthenticateMessage>({
     kind: 'Authenticate',
     ...common,
-    deviceName: textOf(body, 'DeviceName'),
-    model: textOf(body, 'Model'),
-    modelName: textOf(body, 'ModelName'),
-    osVersion: textOf(body, 'OSVersion'),
-    buildVersion: textOf(body, 'BuildVersion'),
-    productName: textOf(body, 'ProductName'),
-    serialNumber: textOf(body, 'SerialNumber'),
-    imei: textOf(body, 'IMEI'),
-    meid: textOf(body, 'MEID'),
+    deviceName: descriptionOf(body, 'DeviceName'),
+    model: descriptionOf(body, 'Model'),
+    modelName: descriptionOf(body, 'ModelName'),
+    osVersion: descriptionOf(body, 'OSVersion'),
+    buildVersion: descriptionOf(body, 'BuildVersion'),
+    productName: descriptionOf(body, 'ProductName'),
+    serialNumber: descriptionOf(body, 'SerialNumber'),
+    imei: descriptionOf(body, 'IMEI'),
+    meid: descriptionOf(body, 'MEID'),
   });
 }
 

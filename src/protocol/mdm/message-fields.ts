@@ -2,6 +2,8 @@ import { AppError } from '../../errors.js';
 import { isPlistDict, type PlistDict } from '../plist/plist.js';
 
 const MAX_IDENTIFIER_LENGTH = 255;
+/** In UTF-16 units: PostgreSQL indexes no more than 2,704 bytes, and a unit may take three. */
+export const MAX_DESCRIPTION_LENGTH = 600;
 const CONTROL = /\p{Cc}/u;
 
 /** AppError `invalid_message` 400. */
@@ -13,6 +15,11 @@ export function invalidMessage(reason: string): AppError {
 export function textOf(body: PlistDict, key: string): string | undefined {
   const value = body[key];
   return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+/** What a device says of itself: no more than its beginning is kept of a text that no index takes. */
+export function descriptionOf(body: PlistDict, key: string): string | undefined {
+  return textOf(body, key)?.slice(0, MAX_DESCRIPTION_LENGTH);
 }
 
 /** Text that is stored as a key: at most 255 characters, without control characters. */

@@ -8,6 +8,7 @@ import {
   integer,
   json,
   oneOf,
+  prose,
   text,
   timestamp,
   version,
@@ -223,7 +224,7 @@ export const security: Record<string, Attribute> = {
 
 /** OSUpdateSettings. */
 export const updateSettings: Record<string, Attribute> = {
-  osu_catalog_url: text({ write: 'create' }),
+  osu_catalog_url: prose({ write: 'create' }),
   osu_previous_scan_date: timestamp({ write: 'create' }),
   osu_previous_scan_result: text({ write: 'create' }),
   ...each(bool({ write: 'create' }), [
@@ -240,7 +241,8 @@ export const updateSettings: Record<string, Attribute> = {
 /** Apple's Device Enrollment Program (DEP). */
 export const depServices: Record<string, Attribute> = {
   is_dep: bool({ nullable: false }),
-  ...each(text(), ['description', 'color', 'asset_tag']),
+  description: prose(),
+  ...each(text(), ['color', 'asset_tag']),
   ...each(text({ write: 'create' }), ['os', 'device_family', 'device_assigned_by']),
   profile_status: text({ write: 'create' }),
   profile_uuid: text({ write: 'create', ignoreCase: true }),

@@ -6,6 +6,7 @@ import {
   integer,
   objectList,
   oneOf,
+  prose,
   text,
   timestamp,
 } from '../../jsonapi/definition/attributes.js';
@@ -92,7 +93,7 @@ export const deviceGroups = defineResource<GroupServices>({
   access: operatorWrites,
   attributes: {
     name: text({ required: true, min: 1, max: 255 }),
-    description: text(),
+    description: prose(),
     kind: oneOf(KINDS, { write: 'create', nullable: false }),
     rule: objectList(),
     evaluated_at: timestamp(SERVER),

@@ -1,6 +1,13 @@
 import type { EnrollmentLinks } from '../../enroll/link/enrollment-links.js';
 import { notFound, validationError } from '../../errors.js';
-import { bool, integer, oneOf, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import {
+  bool,
+  integer,
+  oneOf,
+  prose,
+  text,
+  timestamp,
+} from '../../jsonapi/definition/attributes.js';
 import {
   type CreateOperation,
   type DeriveSource,
@@ -83,7 +90,7 @@ export const enrollmentLinks = defineResource<EnrollmentLinkServices>({
   access: { read: 'operator', create: 'operator', update: 'operator', delete: 'operator' },
   attributes: {
     name: text({ required: true, min: 1, max: 255 }),
-    description: text(),
+    description: prose(),
     max_uses: integer({ min: 1 }),
     uses: integer(COUNTED),
     expires_at: timestamp(),

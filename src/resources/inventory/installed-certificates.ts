@@ -1,4 +1,4 @@
-import { bool, each, text, timestamp } from '../../jsonapi/definition/attributes.js';
+import { bool, each, prose, text, timestamp } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
 
@@ -16,7 +16,7 @@ export const installedCertificates = defineResource({
       like: '64 hexadecimal digits',
       ignoreCase: true,
     }),
-    ...each(text(), ['subject', 'issuer', 'serial']),
+    ...each(prose(), ['subject', 'issuer', 'serial']),
     ...each(timestamp(), ['not_before', 'not_after']),
   },
   relationships: { device },

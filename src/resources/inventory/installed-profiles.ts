@@ -1,4 +1,4 @@
-import { bigInteger, bool, each, json, text } from '../../jsonapi/definition/attributes.js';
+import { bigInteger, bool, each, json, prose, text } from '../../jsonapi/definition/attributes.js';
 import { defineResource } from '../../jsonapi/definition/definition.js';
 import { device, operatorWrites } from '../common.js';
 
@@ -19,7 +19,8 @@ export const installedProfiles = defineResource({
   ],
   attributes: {
     ...each(bool(), ['has_removal_password', 'is_encrypted', 'is_managed']),
-    ...each(text(), ['payload_description', 'payload_display_name']),
+    payload_description: prose(),
+    payload_display_name: text(),
     payload_identifier: text({ ignoreCase: true }),
     payload_organization: text(),
     payload_removal_disallowed: bool(),

@@ -91,7 +91,7 @@ describe('a batch of lists', () => {
       .knex('installed_applications')
       .orderBy('device_id')
       .select('device_id', { length: setup.test.db.knex.raw('length(name)') });
-    expect(rows).toEqual(ids.map((device_id) => ({ device_id, length: 10_000 })));
+    expect(rows).toEqual(ids.map((device_id) => ({ device_id, length: 600 })));
     expect(await setup.waiting()).toBe(0);
   });
 
