@@ -3,7 +3,7 @@ import type { Random } from '../../src/lab/devices/random.js';
 import { buildPlist } from '../../src/protocol/plist/plist.js';
 import type { CopySource, CopyValue } from './copy-rows.js';
 
-const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 const UUID_MARK = '00000000-0000-4000-8000-000000000000';
 
 const TYPES = [
@@ -68,10 +68,13 @@ function* commandRows(
   { devices, perDevice, isSlim = false }: CommandCounts,
 ): Iterable<CopyValue[]> {
   const templates = TYPES.map((type) => (isSlim ? SLIM : template(type)));
-  // As they are queued in life: a round over the fleet, then the next.
+  const start = Date.now() - 400 * DAY_MS;
+  const step = (Date.now() - start) / (devices * perDevice);
+  // As they are queued in life, of which the ids follow the time: a round over the fleet, then the next.
   for (let n = 0; n < perDevice; n += 1) {
     for (let deviceId = 1; deviceId <= devices; deviceId += 1) {
-      yield commandRow(random, deviceId, templates);
+      const queuedAt = start + (n * devices + deviceId - 1) * step;
+      yield commandRow(random, { deviceId, queuedAt }, templates);
     }
   }
 }
@@ -85,12 +88,15 @@ function template(requestType: string): Template {
   return { payload: parts(payload), result: parts(result) };
 }
 
-function commandRow(random: Random, deviceId: number, templates: Template[]): CopyValue[] {
+function commandRow(
+  random: Random,
+  { deviceId, queuedAt }: { deviceId: number; queuedAt: number },
+  templates: Template[],
+): CopyValue[] {
   const number = Math.floor(random.fraction() ** 2 * TYPES.length);
   const { payload, result } = templates[number] as Template;
   const uuid = randomUUID();
   const status = drawStatus(random);
-  const queuedAt = Date.now() - random.scaled(1, 24 * 400) * HOUR_MS * random.fraction();
   const isSent = !['Queued', 'Cancelled'].includes(status);
   const isAnswered = ['Acknowledged', 'Error'].includes(status);
   const iso = (time: number) => new Date(time).toISOString();

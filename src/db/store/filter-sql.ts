@@ -72,8 +72,6 @@ export function filterSql(node: FilterNode, depth = 0): Sql {
     }
     case 'null':
       return { text: `${reference(node.column, depth)} is null`, bindings: [] };
-    case 'age':
-      return ageSql(node, depth);
     case 'search':
       return searchSql(node, depth);
     case 'codes':
@@ -102,7 +100,8 @@ function not({ text, bindings }: Sql): Sql {
   return { text: `(${text}) is not true`, bindings };
 }
 
-function valueSql(node: NodeOf<'compare' | 'text' | 'in' | 'between'>, depth: number): Sql {
+function valueSql(node: NodeOf<'compare' | 'age' | 'text' | 'in' | 'between'>, depth: number): Sql {
+  if (node.kind === 'age') return ageSql(node, depth);
   if (node.kind === 'compare') return compareSql(node, depth);
   if (node.kind === 'text') return textSql(node, depth);
   return node.kind === 'in' ? inSql(node, depth) : betweenSql(node, depth);

@@ -1,5 +1,5 @@
 import type { FlagIndex } from '../../jsonapi/definition/shape.js';
-import type { Column, FilterNode } from '../../jsonapi/query/filter-node.js';
+import type { Column, FilterNode, Scalar } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { quoted, searchText, type TextRule, textOperator } from './text-sql.js';
 
@@ -15,6 +15,7 @@ export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
   if ('flags' in foundBy) return flagSql(foundBy.flags, node, table);
   if ('values' in foundBy) return storedValueSql(foundBy.values, node, table);
+  if ('risingIn' in foundBy) return risingSql(foundBy.risingIn, node, table);
   return bytesSql(`${table}.${quoted(foundBy.bytes)}`, node);
 }
 
@@ -81,6 +82,54 @@ function storedValueSql(
 function indexedSql({ kind, ignoreCase }: Column, sql: string): string {
   if (kind !== 'text') return `${sql}::text`;
   return `left(${ignoreCase ? `lower(${sql})` : sql}, ${INDEXED_CHARACTERS})`;
+}
+
+/** A row gets its time when its transaction begins, and its id less than this later. */
+const LONGEST_TRANSACTION = "interval '5 minutes'";
+
+/**
+ * Bounds of the ids. The planner takes the rows of a range of times to be spread evenly, so that a page in
+ * the order of the ids read all rows before the newest.
+ */
+function risingSql(
+  rows: string,
+  node: FilterNode & { column: Column },
+  table: string,
+): Sql | undefined {
+  const { name } = node.column;
+  const [time, id] = [`b.${quoted(name)}`, `${table}."id"`];
+  const found = (where: string, order: string): string =>
+    `(select b."id" from ${quoted(rows)} as b where ${where} order by ${order} limit 1)`;
+  const from = (value: string): string => {
+    const before = `${time} < ${value} - ${LONGEST_TRANSACTION}`;
+    return `${id} > coalesce(${found(before, `${time} desc, b."id" desc`)}, 0)`;
+  };
+  const to = (value: string): string => {
+    const after = `${time} > ${value} + ${LONGEST_TRANSACTION}`;
+    return `${id} < coalesce(${found(after, `${time}, b."id"`)}, ${MAX_ID})`;
+  };
+  switch (node.kind) {
+    case 'compare': {
+      const bound = { ge: from, gt: from, le: to, lt: to, eq: undefined, ne: undefined }[node.op];
+      return bound && { text: bound('?::timestamptz'), bindings: [iso(node.value)] };
+    }
+    case 'age': {
+      const bound = node.op === 'ge' || node.op === 'gt' ? from : to;
+      return { text: bound("(now() - ?::integer * interval '1 hour')"), bindings: [node.hours] };
+    }
+    case 'between': {
+      const text = `${from('?::timestamptz')} and ${to('?::timestamptz')}`;
+      return { text, bindings: [iso(node.low), iso(node.high)] };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const MAX_ID = '9223372036854775807';
+
+function iso(value: Scalar): string {
+  return value instanceof Date ? value.toISOString() : String(value);
 }
 
 /** Hexadecimal digits in lower case are in the order of their bytes. */

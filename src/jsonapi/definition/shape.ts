@@ -83,6 +83,11 @@ export interface FilterIndexes {
    * seldom changes: each change of one of them writes the whole row to all indexes.
    */
   valueIndex?: readonly string[];
+  /**
+   * An attribute of the time at which a row was made, by the database's clock and never changed: ids rise
+   * with it. It has an index with the id.
+   */
+  risesWithId?: string;
   /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */
   hexOf?: Readonly<Record<string, string>>;
 }

@@ -30,13 +30,14 @@ export interface Column {
   ignoreCase: boolean;
   /**
    * What is indexed instead of the column: joined texts, the bytes that it shows in hexadecimal, the
-   * positions of booleans, or the values of these columns together.
+   * positions of booleans, the values of these columns together; or the table in which it rises with the id.
    */
   foundBy?:
     | { texts: readonly string[] }
     | { bytes: string }
     | { flags: FlagIndex }
     | { values: readonly Column[] }
+    | { risingIn: string }
     | undefined;
 }
 

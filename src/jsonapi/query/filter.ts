@@ -198,13 +198,14 @@ function filterColumn(name: string, { context, definition }: Place): Column | un
 
 function foundByIndex(
   name: string,
-  { search, flagIndex, valueIndex, hexOf = {}, attributes }: ResourceDefinition,
+  { search, flagIndex, valueIndex, risesWithId, hexOf = {}, table, attributes }: ResourceDefinition,
 ): Column['foundBy'] {
   if (search?.columns.includes(name)) return { texts: search.columns };
   if (flagIndex && [...flagIndex.true, ...flagIndex.false].includes(name)) {
     return { flags: flagIndex };
   }
   if (valueIndex?.includes(name)) return { values: columnsOf(valueIndex, attributes) };
+  if (risesWithId === name) return { risingIn: table };
   const bytes = member(hexOf, name);
   return bytes === undefined ? undefined : { bytes };
 }

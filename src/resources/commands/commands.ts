@@ -50,6 +50,7 @@ export const commands = defineResource<CommandServices>({
       values: ['Error', 'CommandFormatError', 'Expired', 'Cancelled'],
     },
   },
+  risesWithId: 'queued_at',
   access: operatorWrites,
   attributes: {
     uuid: uuid({ write: 'never' }),

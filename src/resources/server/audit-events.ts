@@ -5,6 +5,7 @@ export const auditEvents = defineResource({
   type: 'audit_events',
   path: '/audit_events',
   table: 'audit_events',
+  risesWithId: 'at',
   access: { read: 'admin', create: null, update: null, delete: null },
   attributes: {
     at: timestamp({ write: 'never' }),

@@ -54,9 +54,11 @@ insert into custom_attributes (device_id, name, value)
 insert into tags (name) values ('common'), ('rare');
 insert into device_tags (device_id, tag_id)
   select d.id, t.id from devices d join tags t on t.name = 'common' or d.id % 500 = 0;
-insert into commands (uuid, device_id, request_type, payload, status)
+insert into commands (uuid, device_id, request_type, payload, status, queued_at)
   select gen_random_uuid(), d.id, 'ProfileList', '', case
-    when n <= 40 then 'Queued' when n <= 80 then 'Error' else 'Acknowledged' end
+      when n <= 40 then 'Queued' when n <= 80 then 'Error' else 'Acknowledged' end,
+    -- Ids of transactions that overlap are not in the order of the times.
+    now() - (${COMMANDS} - n + n * 7 % 5) * interval '1 minute'
   from (select min(id) as id from devices) d cross join generate_series(1, ${COMMANDS}) n;
 insert into installed_applications (device_id, name)
   select (select min(id) from devices), 'Application ' || n from generate_series(1, ${DEVICES}) n;
@@ -132,6 +134,45 @@ describe('a page of a list', () => {
       expect(page).toBeLessThanOrEqual(MAX_READ);
     },
   );
+});
+
+describe('a page of commands queued in a range of time', () => {
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  it.each([
+    ['the newest', { op: 'ge', val: ago(2_000.5) }, 'queued_at >= $1', [ago(2_000.5)]],
+    [
+      'those of the last days',
+      { op: 'gt', val: 'PT34H' },
+      `queued_at > now() - interval '34 hours'`,
+      [],
+    ],
+    ['the oldest', { op: 'le', val: ago(18_000.5) }, 'queued_at <= $1', [ago(18_000.5)]],
+    [
+      'those of two weeks ago',
+      { op: 'lt', val: 'PT300H' },
+      `queued_at < now() - interval '300 hours'`,
+      [],
+    ],
+    [
+      'those between',
+      { op: 'between', val: [ago(10_000.5), ago(8_000.5)] },
+      'queued_at between $1 and $2',
+      [ago(10_000.5), ago(8_000.5)],
+    ],
+  ])('%s reads few others, in both orders', async (_name, rule, where, values) => {
+    const counted = `select count(*)::integer as total from commands where ${where}`;
+    const { total } = (await client.query(counted, values)).rows[0];
+    expect(total).toBeGreaterThan(1_000);
+    for (const sort of ['id', '-id']) {
+      const filter = JSON.stringify([{ name: 'queued_at', ...rule }]);
+      const read = await rowsRead('commands', [
+        ['filter', filter],
+        ['sort', sort],
+      ]);
+      expect([sort, read.returned]).toEqual([sort, 30]);
+      expect(read.page).toBeLessThanOrEqual(MAX_READ);
+    }
+  });
 });
 
 const DIGITS = 'ab1'.padEnd(64, '0');

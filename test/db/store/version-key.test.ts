@@ -1,3 +1,4 @@
+import { Random } from '../../../src/lab/devices/random.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
 let database: TestDatabase;
@@ -80,6 +81,29 @@ describe('version_key', () => {
     ['1.2.3b4', '1.2.3'],
   ])('differs for %s and %s', async (...versions) => {
     expect(new Set(await keysOf(versions)).size).toBe(2);
+  });
+
+  it('is the same by the short way for numbers, which a space in front prevents', async () => {
+    const random = new Random('version_key');
+    const number = () =>
+      '0'.repeat(random.integer(0, 2)) + random.pick(['', '0', '1', '10', '26', '405']);
+    const some = (length: number, of: () => string) => Array.from({ length }, of);
+    const versions = some(2_000, () => some(random.integer(1, 5), number).join('.'));
+    const letter = () => random.pick([...'ABDFabdfz', 'fc', '']);
+    const builds = some(2_000, () => `${number()}${letter()}${number()}${letter()}`);
+    const all = [
+      ...versions,
+      ...builds,
+      `1${'0'.repeat(23)}.2`,
+      `1${'0'.repeat(24)}.2`,
+      '9'.repeat(50),
+    ];
+    expect(await keysOf(all)).toEqual(await keysOf(all.map((version) => ` ${version}`)));
+    expect(await keysOf(['15.8.2', '017.0', '22F5027f'])).toEqual([
+      '215.18.12\u0002',
+      '217\u0002',
+      '222f45027f\u0002',
+    ]);
   });
 
   it('is null for null, and fits an index whatever a device reports', async () => {
