@@ -24,6 +24,7 @@ export const LARGE_TABLES = [
   'installed_applications',
   'device_identities',
   'device_inventories',
+  'device_contacts',
   'certificates',
   'installed_certificates',
   'installed_profiles',
@@ -45,6 +46,9 @@ where c.is_pending and d.is_enrolled and d.push_state = 'ok'`;
 const INVENTORIES = `
 insert into device_inventories (device_id, queued_at)
 select id, coalesce(enrolled_at, now()) from devices where is_enrolled`;
+
+const CONTACTS = `
+insert into device_contacts (device_id, last_seen) select id, last_seen from devices`;
 
 const ENDED = `
 insert into ended_commands (command_id, status)
@@ -74,6 +78,7 @@ async function copyFleet(client: pg.ClientBase, devices: number): Promise<void> 
   ];
   for (const source of sources) await copyRows(client, source);
   await client.query(INVENTORIES);
+  await client.query(CONTACTS);
   await client.query(ENDED);
   await client.query(PUSHES);
   for (const table of ['devices', 'tags', 'device_groups']) await continueIds(client, table);

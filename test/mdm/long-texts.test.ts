@@ -4,16 +4,16 @@ import type { ResourceDefinition } from '../../src/jsonapi/definition/definition
 import { adminApi, startApp, type TestApp } from '../helpers/app.js';
 import { commandIn, createTestDevice } from '../helpers/device.js';
 
-/** Units that take three bytes each and can't be compressed: the longest entries that an index may get. */
-function wide(units: number): string {
-  const codes = Array.from(
-    { length: units },
-    () => 0x4e00 + (randomBytes(2).readUInt16BE() % 20_000),
-  );
-  return String.fromCharCode(...codes);
+/** Characters that take four bytes each and can't be compressed: the longest entries that an index may get. */
+function wide(characters: number): string {
+  const codes = Array.from({ length: characters }, () => {
+    return 0x10000 + (randomBytes(2).readUInt16BE() % 60_000);
+  });
+  return String.fromCodePoint(...codes);
 }
 
 const LIMIT = 600;
+const VERSION_LIMIT = 255;
 
 // An index of the order of versions holds no more than their beginning.
 const INDEXED = `
@@ -61,12 +61,26 @@ describe('texts of which no index takes all', () => {
   it('the longest in every indexed column of a device', async () => {
     const columns = await indexedTexts('devices');
     const { attributes } = RESOURCES.find(({ type }) => type === 'devices') as ResourceDefinition;
-    const free = columns.filter((name) => {
-      const attribute = attributes[name];
-      return attribute?.kind === 'text' && attribute.schema.safeParse(wide(LIMIT)).success;
+    const longest = (name: string) => {
+      const { kind, schema } = attributes[name] ?? {};
+      const texts = [LIMIT, VERSION_LIMIT].map(wide);
+      return kind === 'text' ? texts.find((text) => schema?.safeParse(text).success) : undefined;
+    };
+    const texts = Object.fromEntries(
+      columns.flatMap((name) => {
+        const text = longest(name);
+        return text === undefined ? [] : [[name, text] as const];
+      }),
+    );
+    const lengths = Object.entries(texts).map(([name, text]) => [name, [...text].length]);
+    expect(Object.fromEntries(lengths)).toMatchObject({
+      hostname: LIMIT,
+      model: LIMIT,
+      color: LIMIT,
+      udid: VERSION_LIMIT,
+      os_version: VERSION_LIMIT,
+      build_version: VERSION_LIMIT,
     });
-    expect(free).toEqual(expect.arrayContaining(['hostname', 'os_version', 'model', 'color']));
-    const texts = Object.fromEntries(free.map((name) => [name, wide(LIMIT)]));
     const [{ id }] = await app.db.knex('devices').insert(texts).returning('id');
     expect(await app.db.knex('devices').where({ id }).first()).toMatchObject(texts);
   });
@@ -87,6 +101,7 @@ describe('texts of which no index takes all', () => {
 
   it('of those of a device the beginning is kept', async () => {
     const long = wide(3_000);
+    // In UTF-16 units, of which each of these characters has two.
     const kept = long.slice(0, LIMIT);
     const device = await createTestDevice(app);
     await device.enroll({ DeviceName: long, Model: long, OSVersion: long, BuildVersion: long });

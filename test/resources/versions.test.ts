@@ -191,12 +191,12 @@ describe('the plan of a list by version', () => {
     ['/devices', 'devices_build_version_values', { sort: '-build_version' }],
     [
       '/installed_applications',
-      'installed_applications_short_version_order',
+      'installed_applications_short_version_values',
       { sort: 'short_version' },
     ],
     [
       '/installed_applications',
-      'installed_applications_version_order',
+      'installed_applications_version_values',
       { 'filter[version]': '7.0' },
     ],
   ])('of %s uses %s: %j', async (path, index, query) => {

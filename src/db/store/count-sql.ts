@@ -2,8 +2,8 @@ import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
-import { type ListedRows, listedAlone } from './narrowed-sql.js';
-import { linkedAlone } from './resolved-links.js';
+import { listedAlone } from './narrowed-sql.js';
+import { type ListedRows, linkedAlone, listedFrom } from './resolved-links.js';
 import { quoted } from './text-sql.js';
 
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
@@ -102,10 +102,11 @@ select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as e
 }
 
 /** The ids are counted by an index alone, without the rows that they lead to. */
-function listedCountSql({ table, where }: Pick<ListedRows, 'table' | 'where'>): Sql {
-  const matches = `select 1 from ${quoted(table)} where ${where.text} limit ${EXACT_LIMIT + 1}`;
+function listedCountSql(listed: ListedRows): Sql {
+  const { where } = listed;
+  const matches = `select 1 from ${listedFrom(listed)} where ${where.text} limit ${EXACT_LIMIT + 1}`;
   const counted = `select count(*) as total from (${matches}) as matches`;
-  const sample = `${quoted(table)} tablesample system (1) repeatable (${SAMPLE_SEED})`;
+  const sample = listedFrom(listed, ` tablesample system (1) repeatable (${SAMPLE_SEED})`);
   const rows = `(select count(*) from ${sample} where ${where.text}) * 100`;
   const text = `with counted as materialized (${counted})
 select total, case when total > ${EXACT_LIMIT} then ${rows} end as estimate from counted`;

@@ -42,7 +42,7 @@ export class ListCosts {
     }
     if (sort === undefined || ordered.includes(sort)) return;
     const names = Object.keys(shape.attributes).filter((name) => {
-      return ordered.includes(name) || shape.attributes[name]?.sortsByScan === true;
+      return ordered.includes(name) || shape.keptApart?.attribute === name;
     });
     const possible = ['id', ...names].join(', ');
     const message = `${size}: sort by one of ${possible}; or add a filter, which makes "${sort}" possible`;
@@ -63,11 +63,11 @@ function tooExpensive(message: string, parameter: string): AppError {
   return new AppError('query_too_expensive', 400, message, { source: { parameter } });
 }
 
-/** The attribute that decides the order of a whole collection, unless it may be sorted at any cost. */
+/** The attribute that decides the order of a whole collection, unless a table of its own has it in order. */
 function wholeSort({ sort: [first], filter, shape }: ListQuery): string | undefined {
   if (first === undefined || first.column === 'id' || filter.length > 0) return undefined;
   if (first.related !== undefined) return sortName(first);
-  return shape.attributes[first.column]?.sortsByScan === true ? undefined : first.column;
+  return shape.keptApart?.attribute === first.column ? undefined : first.column;
 }
 
 /** Whether a rule searches inside a text for less than a trigram index finds. */

@@ -2,7 +2,8 @@ import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { alias, allOf } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
-import { listedAlone, ruleSql } from './narrowed-sql.js';
+import { listedPage, ruleSql } from './narrowed-sql.js';
+import { listedFrom } from './resolved-links.js';
 import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
@@ -54,7 +55,7 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
  */
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const { keys, range, offset = 0 } = slice;
-  const listed = keys.length === 1 ? listedAlone(query) : undefined;
+  const listed = listedPage(query, keys);
   const where = listed
     ? allOf([...(range ? [range] : []), listed.where])
     : conditions(query, range ? [range] : []);
@@ -62,7 +63,7 @@ function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
   const order = `order by ${orderBy(keys)}`;
   const isOnce = isPlannedOnce(query) && offset === 0;
   const limit = limitSql(slice, isOnce);
-  const page = `from ${listed?.rows ?? tableOf(query)} as ${TABLE} where ${where.text} ${order} ${limit.text}`;
+  const page = `${listed ? `from ${listedFrom(listed)}` : from} where ${where.text} ${order} ${limit.text}`;
   const isDirect = isOnce || (query.shape.isView === true && offset === 0);
   const text =
     keys.length === 1 && isDirect

@@ -2,8 +2,9 @@ import type { Narrowed, ResourceShape } from '../../jsonapi/definition/shape.js'
 import type { FilterNode } from '../../jsonapi/query/filter-node.js';
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
-import { alias, filterSql } from './filter-sql.js';
-import { linkedSql } from './resolved-links.js';
+import { alias, allOf, filterSql } from './filter-sql.js';
+import type { SortKey } from './keyset.js';
+import { type ListedRows, linkedSql } from './resolved-links.js';
 import { quoted } from './text-sql.js';
 
 const TABLE = alias(0);
@@ -21,26 +22,49 @@ export function ruleSql(shape: ResourceShape, node: FilterNode): Sql {
   };
 }
 
-/**
- * Where the ids of all rows of a list are, and the condition on them; undefined if they are not listed. In
- * a join the planner would take failed commands to be spread evenly, and read the others up to the first.
- */
-export function listedAlone({ shape, filter, scope }: ListQuery): ListedRows | undefined {
+/** Where the ids of all rows of a list are, and the condition on them; undefined if they are not listed. */
+export function listedAlone(query: ListQuery): ListedRows | undefined {
+  return listedByValue(query) ?? listedApart(query);
+}
+
+/** The same for a page in the order of `keys`. */
+export function listedPage(query: ListQuery, keys: SortKey[]): ListedRows | undefined {
+  // By their ids all rows are in order themselves.
+  if (query.filter.length === 0 && keys.length === 1) return undefined;
+  const listed = listedAlone(query);
+  const isInOrder = keys.every(({ name, related }) => {
+    return related === undefined && listed?.keys.includes(name) === true;
+  });
+  return isInOrder ? listed : undefined;
+}
+
+/** In a join the planner would take failed commands to be spread evenly, and read the others up to the first. */
+function listedByValue({ shape, filter, scope }: ListQuery): ListedRows | undefined {
   const [node, ...others] = filter;
   if (node === undefined || others.length > 0 || scope !== undefined) return undefined;
   const { narrowed } = shape;
   const values = valuesOf(narrowed, node);
   if (narrowed === undefined || !areAmong(values, narrowed.listed.values)) return undefined;
   const { table, id } = narrowed.listed;
-  const rows = `(select ${quoted(id)} as "id", ${quoted(narrowed.attribute)} from ${quoted(table)})`;
-  return { table, rows, where: valueSql(narrowed, values) };
+  const columns = `${quoted(id)} as "id", ${quoted(narrowed.attribute)}`;
+  return { table, columns, keys: ['id'], where: valueSql(narrowed, values) };
 }
 
-export interface ListedRows {
-  table: string;
-  /** The same as a derived table that has `id` as the list's own table. */
-  rows: string;
-  where: Sql;
+function listedApart({ shape, filter, scope }: ListQuery): ListedRows | undefined {
+  const { keptApart } = shape;
+  if (keptApart === undefined || scope !== undefined) return undefined;
+  const { attribute, table, id } = keptApart;
+  const isOfAttribute = (node: FilterNode): boolean => {
+    return 'column' in node && node.column.name === attribute && node.kind !== 'columns';
+  };
+  if (!filter.every(isOfAttribute)) return undefined;
+  const columns = `${quoted(id)} as "id", ${quoted(attribute)}`;
+  return {
+    table,
+    columns,
+    keys: [attribute, 'id'],
+    where: allOf(filter.map((node) => filterSql(node))),
+  };
 }
 
 function impliedSql({ narrowed }: ResourceShape, node: FilterNode): Sql | undefined {

@@ -56,14 +56,26 @@ export function linkedSql(node: FilterNode): Sql | undefined {
   return { text, bindings: [binding] };
 }
 
+/** Another table whose rows, under a condition, are those of a list. */
+export interface ListedRows {
+  table: string;
+  /** Its columns, by the names that the list's own table gives them. */
+  columns: string;
+  /** Those that an index has in order, with the id last. */
+  keys: readonly string[];
+  where: Sql;
+}
+
+/** `sample`: a clause for a part of the rows. */
+export function listedFrom({ table, columns }: ListedRows, sample = ''): string {
+  return `(select ${columns} from ${quoted(table)}${sample}) as ${alias(0)}`;
+}
+
 /**
  * The join table and the condition on it whose rows are those of the list; undefined if others may be, or if
  * a row of the list may have several.
  */
-export function linkedAlone({
-  filter,
-  scope,
-}: ListQuery): { table: string; where: Sql } | undefined {
+export function linkedAlone({ filter, scope }: ListQuery): ListedRows | undefined {
   const [node, ...others] = filter;
   if (node === undefined || others.length > 0 || scope !== undefined) return undefined;
   if (node.kind !== 'related' || node.relation.kind !== 'toMany') return undefined;
@@ -71,7 +83,9 @@ export function linkedAlone({
   const [id, ...furtherIds] = idsOf(node.node) ?? [];
   if ('foreignKey' in via || via.isView === true) return undefined;
   if (id === undefined || furtherIds.length > 0) return undefined;
-  return { table: via.table, where: { text: `${quoted(via.other)} = ?::bigint`, bindings: [id] } };
+  const columns = `${quoted(via.own)} as "id", ${quoted(via.other)}`;
+  const where = { text: `${quoted(via.other)} = ?::bigint`, bindings: [id] };
+  return { table: via.table, columns, keys: ['id'], where };
 }
 
 /** The ids that a rule compares the resource's own id with. */

@@ -27,8 +27,6 @@ export interface AttributeOptions {
   /** A credential that its readers may see: the audit trail says only that it has changed. */
   isCredential?: boolean;
   sortable?: boolean;
-  /** Offered as the sort of a collection of any size, although no index has it: all rows are read. */
-  sortsByScan?: boolean;
   filterable?: boolean;
   /** Equality ignores case, as for UDIDs and payload identifiers. */
   ignoreCase?: boolean;
@@ -96,7 +94,7 @@ interface TextOptions extends AttributeOptions {
   like?: string;
 }
 
-/** In UTF-16 units. PostgreSQL indexes no row of more than 2,704 bytes, and a unit may take three. */
+/** PostgreSQL indexes no row of more than 2,704 bytes, and a character may take four. */
 const MAX_INDEXED_TEXT = 600;
 
 /** Text of at most `max` (600) characters, optionally of one pattern. More than 600 can't be indexed. */
@@ -112,9 +110,9 @@ export function prose(options: TextOptions = {}): Attribute {
   return text({ max: 10_000, ...options });
 }
 
-/** Text that is compared as a version; any text may be stored. */
+/** Text of at most 255 characters that is compared as a version. An index has it beside the key of its order. */
 export function version(options: TextOptions = {}): Attribute {
-  return text({ ...options, isVersion: true });
+  return text({ max: 255, ...options, isVersion: true });
 }
 
 /** An absolute http or https URL of at most 2,000 characters, stored as sent; `rule` may add checks. */
@@ -122,7 +120,11 @@ export function url(
   options: AttributeOptions & { rule?: ZodType<string, string> } = {},
 ): Attribute {
   const { rule, ...rest } = options;
-  const any = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+  const any = z.url({
+    protocol: /^https?$/,
+    error: (fault) =>
+      (fault.code as string) === 'too_big' ? undefined : 'must be an http or https URL',
+  });
   const schema = storable(any.max(2000));
   return attribute('text', rule === undefined ? schema : schema.pipe(rule), rest);
 }

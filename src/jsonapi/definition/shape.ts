@@ -43,6 +43,17 @@ export interface Narrowed {
 }
 
 /**
+ * A narrow table of all rows' values of an attribute that changes too often for an index of the resource's own
+ * table, where each change would write to all indexes.
+ */
+export interface KeptApart {
+  attribute: string;
+  table: string;
+  /** Its column of the resource's id. It has an index on the attribute and this. */
+  id: string;
+}
+
+/**
  * Boolean attributes that one index of a table finds: those of `true` by
  * `array_positions(array[…], true)` of their columns in this order, those of `false` by the same with false.
  */
@@ -104,6 +115,8 @@ export interface ResourceShape {
   parts?: { attribute: string; views: Readonly<Record<string, string>> };
   /** How rows with some values of an enum are found without reading the others. */
   narrowed?: Narrowed;
+  /** Where lists by an attribute alone are read. */
+  keptApart?: KeptApart;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

@@ -61,8 +61,7 @@ export const identity: Record<string, Attribute> = {
   ...each(timestamp({ write: 'create' }), ['authenticated_at', 'enrolled_at', 'unenrolled_at']),
   enrollment_replaced_at: timestamp({ write: 'create' }),
   replaced_fingerprint_sha256: text({ write: 'create' }),
-  // An index would cost each contact of a device writes to all indexes.
-  last_seen: timestamp({ write: 'create', volatile: true, sortsByScan: true }),
+  last_seen: timestamp({ write: 'create', volatile: true }),
   last_push_at: timestamp({ write: 'create', volatile: true }),
   tokenupdate_at: timestamp({ volatile: true }),
   pending_commands: count(),

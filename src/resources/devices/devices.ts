@@ -94,6 +94,7 @@ export const devices = defineResource<DeviceServices>({
       columns: ['short_name', 'long_name'],
     },
   },
+  keptApart: { attribute: 'last_seen', table: 'device_contacts', id: 'device_id' },
   codes: {
     findings: {
       table: 'device_findings',

@@ -15,10 +15,10 @@ const MAX_READ = 200;
 // Those that wait or failed are the oldest: a list that reads the newest first meets them last. What else is
 // rare has the greatest ids, which a list in the order of its ids meets last.
 const FILL = `
-insert into devices (serial_number, device_name, asset_tag, os_version, enrolled_at, udid, hostname,
+insert into devices (serial_number, device_name, asset_tag, os_version, enrolled_at, udid, hostname, last_seen,
     created_at, enrollment_state, enrollment_type, enrollment_method, push_state)
   select 'SERIAL' || n, 'Device ' || n, 'A-' || n, '17.' || n, now() - n * interval '1 minute',
-    upper(md5('device ' || n)), 'mac-' || md5('host ' || n), now() - n * interval '1 minute', 'enrolled',
+    upper(md5('device ' || n)), 'mac-' || md5('host ' || n), now() - n * interval '1 minute', now() - n * interval '1 minute', 'enrolled',
     'device', 'profile', 'ok'
   from generate_series(1, ${DEVICES}) n;
 update devices set enrollment_state = 'unenrolled', unenrolled_at = '2026-05-01', push_state = 'bad_token',
@@ -68,7 +68,7 @@ insert into installed_certificates (device_id, x509_cn)
 insert into installed_profiles (device_id, payload_identifier)
   select (select min(id) from devices), 'com.example.' || n from generate_series(1, ${DEVICES}) n;
 vacuum (analyze) installed_certificates, installed_profiles;
-vacuum (analyze) devices, tags, device_tags, commands, ended_commands, certificates, audit_events,
+vacuum (analyze) devices, device_contacts, tags, device_tags, commands, ended_commands, certificates, audit_events,
   custom_attributes, installed_applications`;
 
 let test: TestDatabase;
@@ -127,13 +127,18 @@ describe('a page of a list', () => {
     expect(page).toBeLessThanOrEqual(MAX_READ);
   });
 
-  it.each(['-device_name', 'asset_tag', '-asset_tag', 'os_version', '-enrolled_at'])(
-    'of all devices sorted by %s reads what it returns',
-    async (sort) => {
-      const { page } = await rowsRead('devices', [['sort', sort]]);
-      expect(page).toBeLessThanOrEqual(MAX_READ);
-    },
-  );
+  it.each([
+    '-device_name',
+    'asset_tag',
+    '-asset_tag',
+    'os_version',
+    '-enrolled_at',
+    'last_seen',
+    '-last_seen',
+  ])('of all devices sorted by %s reads what it returns', async (sort) => {
+    const { page } = await rowsRead('devices', [['sort', sort]]);
+    expect(page).toBeLessThanOrEqual(MAX_READ);
+  });
 });
 
 describe('a page of commands queued in a range of time', () => {
@@ -171,6 +176,27 @@ describe('a page of commands queued in a range of time', () => {
       ]);
       expect([sort, read.returned]).toEqual([sort, 30]);
       expect(read.page).toBeLessThanOrEqual(MAX_READ);
+    }
+  });
+});
+
+describe('a page of devices last seen', () => {
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  it.each([
+    ['before a time', { op: 'lt', val: ago(DEVICES - 19.5) }, 20],
+    ['longer ago', { op: 'lt', val: 'PT83H' }, 21],
+    ['after a time', { op: 'gt', val: ago(20.5) }, 20],
+    ['between', { op: 'between', val: [ago(2_020.5), ago(2_000.5)] }, 20],
+  ])('%s reads and counts few others, in each order', async (_name, rule, returned) => {
+    for (const sort of ['last_seen', '-last_seen', 'id']) {
+      const filter = JSON.stringify([{ name: 'last_seen', ...rule }]);
+      const read = await rowsRead('devices', [
+        ['filter', filter],
+        ['sort', sort],
+      ]);
+      expect([sort, read.returned]).toEqual([sort, returned]);
+      expect(read.page).toBeLessThanOrEqual(MAX_READ);
+      expect(read.count).toBeLessThanOrEqual(MAX_READ);
     }
   });
 });

@@ -118,7 +118,7 @@ describe('countSql', () => {
     };
     expect(count(false)).toMatchObject({
       text: expect.stringContaining(
-        'select 1 from "device_tags" where "tag_id" = ?::bigint limit 100001',
+        'from "device_tags") as t0 where "tag_id" = ?::bigint limit 100001',
       ),
       bindings: [7, 7],
     });

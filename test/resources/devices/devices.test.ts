@@ -320,6 +320,7 @@ describe('deleting a device', () => {
     const own = [
       ...Object.keys(rows),
       'device_inventories',
+      'device_contacts',
       'device_identities',
       'installed_profiles',
     ];
