@@ -89,7 +89,7 @@ function sampledFirstSql(query: ListQuery): Sql {
   const listed = listedAlone(query) ?? linkedAlone(query);
   if (listed !== undefined) return listedCountSql(listed);
   const where = conditions(query);
-  const matching = `select count(*) from ${sampled(query.shape)} where ${where.text}`;
+  const matching = matchingSql(query, where.text);
   const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * 100 / ${PERCENT} end`;
   const total = `case when sample.rows > ${SURELY_MORE} then ${EXACT_LIMIT + 1}
   else ${upToLimit(query, where.text)} end`;
@@ -99,6 +99,20 @@ function sampledFirstSql(query: ListQuery): Sql {
 select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as estimate from counted`;
   const bindings = [...where.bindings, ...where.bindings];
   return { text, bindings, isPlannedOnce: false, isShared: false };
+}
+
+/**
+ * How many rows of the sample match. The key of a version is computed once for all rows that have it: with an
+ * offset the rule is not applied to each row before.
+ */
+function matchingSql({ shape, filter: [node, ...others] }: ListQuery, where: string): string {
+  const sample = sampled(shape);
+  const column = node && 'column' in node && node.kind !== 'columns' ? node.column : undefined;
+  const isVersionAlone = others.length === 0 && column?.kind === 'version' && !column.foundBy;
+  if (!isVersionAlone) return `select count(*) from ${sample} where ${where}`;
+  const version = `${TABLE}.${quoted(column.name)}`;
+  const versions = `(select ${version}, count(*) as rows from ${sample} group by 1 offset 0) as ${TABLE}`;
+  return `select coalesce(sum(${TABLE}.rows), 0) from ${versions} where ${where}`;
 }
 
 /** The ids are counted by an index alone, without the rows that they lead to. */
