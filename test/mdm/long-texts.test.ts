@@ -99,6 +99,24 @@ describe('texts of which no index takes all', () => {
     ]);
   });
 
+  it('an identifier that is too long is not called missing, nor an invalid character no string', async () => {
+    const attributes = { serial_number: 'S'.repeat(256) };
+    const refused = await adminApi(app)
+      .post('/devices')
+      .send({ data: { type: 'devices', attributes } });
+    expect(refused.body.errors.map(({ detail }: { detail: string }) => detail)).toEqual([
+      'serial_number must have at most 255 characters',
+    ]);
+    for (const op of ['eq', 'startswith']) {
+      const filter = JSON.stringify([{ name: 'device_name', op, val: 'a\u0000' }]);
+      const { body } = await adminApi(app).get(`/devices?filter=${encodeURIComponent(filter)}`);
+      expect(body.errors[0]).toMatchObject({
+        status: '400',
+        detail: 'the value that "device_name" is compared with holds an invalid character',
+      });
+    }
+  });
+
   it('of those of a device the beginning is kept', async () => {
     const long = wide(3_000);
     // In UTF-16 units, of which each of these characters has two.

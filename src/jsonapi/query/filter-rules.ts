@@ -1,4 +1,4 @@
-import { knownNames } from '../../errors.js';
+import { type AppError, knownNames } from '../../errors.js';
 import type { CodesOfRow } from '../definition/shape.js';
 import { expectedOf, isText, readHours, readValue } from './column-values.js';
 import {
@@ -101,6 +101,7 @@ function checkOrder(column: Column, op: Comparison | 'between', parameter: strin
 function read({ column, parameter, values }: ValueRule, value: unknown): Scalar {
   const scalar = readValue(column, value);
   if (scalar === undefined) {
+    if (isText(column) && typeof value === 'string') throw unstorable(column, parameter);
     throw invalidParameter(
       parameter,
       `"${labelOf(column)}" is compared with ${expectedOf(column)}`,
@@ -110,6 +111,12 @@ function read({ column, parameter, values }: ValueRule, value: unknown): Scalar 
     throw invalidParameter(parameter, `"${labelOf(column)}" must be one of ${values.join(', ')}`);
   }
   return scalar;
+}
+
+/** No stored text can hold it. */
+function unstorable(column: Column, parameter: string): AppError {
+  const message = `the value that "${labelOf(column)}" is compared with holds an invalid character`;
+  return invalidParameter(parameter, message);
 }
 
 function compare(rule: ValueRule, op: Comparison): FilterNode {
@@ -137,6 +144,7 @@ function text({ column, value, parameter }: ValueRule, op: TextOperator): Filter
   }
   const pattern = readValue(column, value);
   if (typeof pattern !== 'string') {
+    if (typeof value === 'string') throw unstorable(column, parameter);
     throw invalidParameter(parameter, `"${op}" takes a string`);
   }
   const isPattern = PATTERNS.some((known) => known === op);

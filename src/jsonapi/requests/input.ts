@@ -285,6 +285,9 @@ function requireOneOf({ definition, faults, input }: Required): void {
   const { requiresOneOf } = definition;
   if (requiresOneOf === undefined) return;
   if (requiresOneOf.some((name) => (input.attributes[name] ?? '') !== '')) return;
+  // One that was refused was given.
+  const places = requiresOneOf.map((name) => pointer('data', 'attributes', name));
+  if (faults.some(({ source }) => places.includes(source?.pointer ?? ''))) return;
   const detail = `one of ${requiresOneOf.join(', ')} is required`;
   faults.push({ detail, source: { pointer: '/data/attributes' } });
 }
