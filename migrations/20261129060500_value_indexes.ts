@@ -26,7 +26,7 @@ const OF_DEVICES = [
   ),
   ...of('text', 'osu_catalog_url osu_previous_scan_result'),
   ...of('lower', 'profile_uuid'),
-  ...of('text', 'device_id supplemental_os_version_extra description'),
+  ...of('text', 'device_id supplemental_os_version_extra'),
 ];
 
 const OF_CERTIFICATES = [
@@ -51,7 +51,8 @@ const INDEXED: [table: string, columns: [name: string, kind: Kind][]][] = [
 ];
 
 /** Texts that are counted for many devices, and found by how they start: each has an index of its own. */
-const TEXTS = `sim_carrier_network subscriber_carrier_network current_mnc color os device_family
+const TEXTS =
+  `sim_carrier_network subscriber_carrier_network current_mnc description color os device_family
   device_assigned_by profile_status os_version build_version`.split(/\s+/);
 
 /** What few devices are or lack, and what few applications are. Most may be sold by the App Store. */

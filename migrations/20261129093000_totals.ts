@@ -96,6 +96,30 @@ const INDEXES: Index[] = [
   ['device_changes_change', `device_changes (change, id) where change <> 'changed'`],
 ];
 
+/** With their positions, as in 20261129060500_value_indexes. */
+const VALUES =
+  `access_rights::text left(meid,64) left(sim_mcc,64) left(sim_mnc,64) left(subscriber_mcc,64)
+  left(subscriber_mnc,64) left(current_mcc,64) cellular_technology::text hardware_encryption_caps::text
+  auto_lock_time::text passcode_lock_grace_period::text passcode_lock_grace_period_enforced::text
+  maximum_resident_users::text quota_size::text left(eacs_preflight,64) left(firewall_logging_option,64)
+  left(bootstrap_token_allowed_for_authentication,64) left(osu_catalog_url,64)
+  left(osu_previous_scan_result,64) left(lower(profile_uuid),64) left(device_id,64)
+  left(supplemental_os_version_extra,64)`.split(/\s+/);
+
+/** An ordered index takes no long description, which anyone may write. */
+const OF_DESCRIPTIONS: Index = [
+  'devices_description',
+  'devices (description text_pattern_ops, id) where description is not null',
+];
+
+function valuesOf(...further: string[]): Index {
+  const entries = [...VALUES, ...further].map((value, index) => `'${index + 1}:' || ${value}`);
+  return [
+    'devices_values',
+    `devices using gin ((array[${entries.join(', ')}])) with (gin_pending_list_limit = 512)`,
+  ];
+}
+
 /** Those with the version take their place. */
 const REPLACED: Index[] = [
   ['installed_applications_version_order', versions('version')],
@@ -106,15 +130,19 @@ function versions(column: string): string {
   return `installed_applications ((version_key(${column})) collate "C", id)`;
 }
 
+// The planner guesses what an expression without statistics finds.
+const ANALYZE = 'analyze devices';
+
 /** Each drops first what a build that was interrupted has left behind. */
 export async function up(knex: Knex): Promise<void> {
-  const indexes = [...INDEXES.flatMap(built), ...REPLACED.map(dropped)];
-  await runOutsideTransaction(knex, [WITH_SHORT_WAY, ...indexes]);
+  const indexes = [...INDEXES, valuesOf('left(description,64)')].flatMap(built);
+  const replaced = [...REPLACED, OF_DESCRIPTIONS].map(dropped);
+  await runOutsideTransaction(knex, [WITH_SHORT_WAY, ...indexes, ...replaced, ANALYZE]);
 }
 
 export async function down(knex: Knex): Promise<void> {
-  const indexes = [...REPLACED.flatMap(built), ...INDEXES.map(dropped)];
-  await runOutsideTransaction(knex, [...indexes, FORMER]);
+  const indexes = [...REPLACED, OF_DESCRIPTIONS, valuesOf()].flatMap(built);
+  await runOutsideTransaction(knex, [...indexes, ...INDEXES.map(dropped), ANALYZE, FORMER]);
 }
 
 function built([name, on]: Index): string[] {
