@@ -8,6 +8,7 @@ import {
   isSignatureAlgorithm,
   verifySignature,
 } from '../keys/algorithms.js';
+import type { VerificationKey } from '../keys/keys.js';
 import { type ParsedCertificate, parseCertificate } from '../x509/parse-certificate.js';
 import {
   type CertificateReference,
@@ -27,10 +28,10 @@ export interface VerifySignedDataOptions {
 }
 
 /** What a signature is verified by. */
-export type SigningCertificate = Pick<
-  ParsedCertificate,
-  'issuerRaw' | 'serial' | 'subjectKeyId' | 'publicKey'
->;
+export interface SigningCertificate
+  extends Pick<ParsedCertificate, 'issuerRaw' | 'serial' | 'subjectKeyId'> {
+  readonly publicKey: VerificationKey;
+}
 
 export interface VerifiedSignerInfo<Certificate = ParsedCertificate> {
   certificate: Certificate;

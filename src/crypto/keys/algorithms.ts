@@ -3,6 +3,7 @@ import { AppError } from '../../errors.js';
 import { derNull, derOid, derSequence, Tag } from '../asn1/der.js';
 import { Oid } from '../asn1/oids.js';
 import type { DigestName } from './digests.js';
+import type { VerificationKey } from './keys.js';
 import { verifyPss } from './rsa-pss.js';
 
 export {
@@ -59,7 +60,7 @@ export interface SignatureCheck {
   algorithm: string;
   /** DER of that field's parameters: RSASSA-PSS has some, PKCS #1 v1.5 NULL or none. */
   parameters?: Buffer | undefined;
-  publicKey: KeyObject;
+  publicKey: VerificationKey;
   signed: Buffer;
   signature: Buffer;
   /** The digest that a neighbouring field names (CMS); the scheme's own must then be the same. */

@@ -54,6 +54,31 @@ export function importPublicKey(spki: Buffer): KeyObject {
   }
 }
 
+/** What a signature is verified by: a key in memory, or one that is read for each verification. */
+export type VerificationKey = KeyObject | EncodedPublicKey;
+
+/** The form in which `node:crypto` takes a key that it reads, uses once and frees at once. */
+export interface EncodedPublicKey {
+  readonly asymmetricKeyType: 'rsa' | 'ec';
+  readonly key: Buffer;
+  readonly format: 'der';
+  readonly type: 'pkcs1' | 'spki';
+}
+
+/**
+ * A key that `importPublicKey` took before, without the memory of a KeyObject: what OpenSSL has
+ * allocated for one is freed only by a full garbage collection.
+ */
+export function verificationKey(spki: Buffer): VerificationKey {
+  const rsaKey = rsaPublicKey(spki);
+  if (rsaKey !== undefined) {
+    return { asymmetricKeyType: 'rsa', key: rsaKey, format: 'der', type: 'pkcs1' };
+  }
+  const isEc = readDer(spki).sequence().sequence().oid() === Oid.ecPublicKey;
+  if (!isEc) return importPublicKey(spki);
+  return { asymmetricKeyType: 'ec', key: spki, format: 'der', type: 'spki' };
+}
+
 /** The SubjectPublicKeyInfo (DER) of a public or private key. */
 export function exportPublicKey(key: KeyObject): Buffer {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;

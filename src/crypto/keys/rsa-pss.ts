@@ -1,7 +1,8 @@
-import { constants, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
+import { constants, createPublicKey, KeyObject, sign, verify } from 'node:crypto';
 import { AppError } from '../../errors.js';
 import { derBitString, derSequence, readDer, wholeOctets } from '../asn1/der.js';
 import { type DigestName, digestBytes } from './digests.js';
+import type { VerificationKey } from './keys.js';
 import { type PssParameters, pssAlgorithm, readPssParameters } from './rsa-parameters.js';
 
 const padding = constants.RSA_PKCS1_PSS_PADDING;
@@ -9,7 +10,7 @@ const padding = constants.RSA_PKCS1_PSS_PADDING;
 export interface PssCheck {
   /** DER of RSASSA-PSS-params; a signature must have them (RFC 4055 3.1). */
   parameters?: Buffer | undefined;
-  publicKey: KeyObject;
+  publicKey: VerificationKey;
   signed: Buffer;
   signature: Buffer;
   /** The digest that a neighbouring field names; it must be the one of the parameters. */
@@ -48,7 +49,8 @@ export function createPssSignature(key: KeyObject, digest: DigestName, data: Buf
 }
 
 /** The key to check with; undefined when the key is for other parameters (RFC 4055 1.2). */
-function keyFor(key: KeyObject, parameters: PssParameters): KeyObject | undefined {
+function keyFor(given: VerificationKey, parameters: PssParameters): KeyObject | undefined {
+  const key = given instanceof KeyObject ? given : createPublicKey(given);
   const { hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = key.asymmetricKeyDetails ?? {};
   if (hashAlgorithm !== undefined) {
     const agrees =

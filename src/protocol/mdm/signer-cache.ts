@@ -1,6 +1,6 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { importPublicKey } from '../../crypto/keys/keys.js';
+import { importPublicKey, type VerificationKey, verificationKey } from '../../crypto/keys/keys.js';
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 
 const MAX_SIGNERS = 100_000;
@@ -35,7 +35,7 @@ export interface VerifiedSigner {
   readonly serial: Buffer;
   readonly issuerRaw: Buffer;
   readonly subjectKeyId: Buffer | undefined;
-  readonly publicKey: KeyObject;
+  readonly publicKey: VerificationKey;
   /** The cached decision about its issuer, valid for one epoch of the trust store. */
   trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
 }
@@ -49,17 +49,19 @@ export interface FoundSigner {
 
 /**
  * Signers by certificate, so that a known one costs no parsing and no search for its issuer. One for each
- * process. A signer takes 1.3 KB, and one of the last 10,000 another 3 KB for its key.
+ * process. A signer takes 1.3 KB, and another 3 KB for its key if it signed twice among the last 10,000:
+ * keys that are replaced before they are used again would only fill the memory.
  */
 export class SignerCache {
   readonly #signers: LRUCache<string, CompactSigner>;
-  readonly #keys = new LRUCache<CompactSigner, true>({
-    max: MAX_KEYS,
-    dispose: (_value, signer) => signer.forgetKey(),
-  });
+  readonly #recent: LRUCache<CompactSigner, true>;
 
-  constructor(max = MAX_SIGNERS) {
+  constructor(max = MAX_SIGNERS, maxKeys = MAX_KEYS) {
     this.#signers = new LRUCache({ max });
+    this.#recent = new LRUCache({
+      max: maxKeys,
+      dispose: (_value, signer) => signer.forgetKey(),
+    });
   }
 
   get size(): number {
@@ -71,7 +73,8 @@ export class SignerCache {
     const key = hash('sha256', der, 'hex');
     const known = this.#signers.get(key);
     if (known !== undefined) {
-      this.#keys.set(known, true);
+      if (this.#recent.get(known) === true) known.keepKey();
+      else this.#recent.set(known, true);
       return { key, signer: known, isKnown: true };
     }
     // A copy: a view would keep the whole message alive.
@@ -82,9 +85,9 @@ export class SignerCache {
   /** Keeps a signer that `find` returned. */
   keep(key: string, signer: VerifiedSigner): void {
     if (!(signer instanceof CompactSigner) || this.#signers.get(key) === signer) return;
-    this.#signers.set(key, signer);
-    this.#keys.set(signer, true);
     signer.forgetCertificate();
+    this.#signers.set(key, signer);
+    this.#recent.set(signer, true);
   }
 }
 
@@ -106,6 +109,8 @@ class CompactSigner implements VerifiedSigner {
   readonly #publicKeyRaw: Span;
   #certificate: ParsedCertificate | undefined;
   #publicKey: KeyObject | undefined;
+  #keepsKey = false;
+  #isKeyChecked = false;
 
   constructor(certificate: ParsedCertificate) {
     const { der, serial, issuerRaw, subjectKeyId, publicKeyRaw } = certificate;
@@ -147,12 +152,24 @@ class CompactSigner implements VerifiedSigner {
     return this.#subjectKeyId && this.#part(this.#subjectKeyId);
   }
 
-  get publicKey(): KeyObject {
-    this.#publicKey ??= importPublicKey(this.#part(this.#publicKeyRaw));
-    return this.#publicKey;
+  /** Read for this use only, but for a signer that signs often. */
+  get publicKey(): VerificationKey {
+    if (this.#publicKey !== undefined) return this.#publicKey;
+    const raw = this.#part(this.#publicKeyRaw);
+    if (this.#isKeyChecked && !this.#keepsKey) return verificationKey(raw);
+    const key = importPublicKey(raw);
+    this.#isKeyChecked = true;
+    if (this.#keepsKey) this.#publicKey = key;
+    return key;
+  }
+
+  /** Keeps the key in memory from its next use on. */
+  keepKey(): void {
+    this.#keepsKey = true;
   }
 
   forgetKey(): void {
+    this.#keepsKey = false;
     this.#publicKey = undefined;
   }
 

@@ -1,3 +1,5 @@
+import { generateKeyPair, KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
 import { buildSignedData } from '../../../src/crypto/cms/cms-signed-data.js';
 import { AppError } from '../../../src/errors.js';
 import { MdmSignature } from '../../../src/protocol/mdm/mdm-signature.js';
@@ -7,6 +9,7 @@ import {
   ecIdentity,
   fixture,
   type Identity,
+  identityOf,
   mutations,
   rsaIdentity,
   seededRandom,
@@ -177,5 +180,52 @@ describe('MdmSignature', () => {
       MdmSignature.read(sign({ signer: one }), cache).verify(body);
     }
     expect(cache.size).toBe(2);
+  });
+
+  it('verifies alike with a key that is new, read for one use, kept or forgotten', async () => {
+    const cache = new SignerCache(9, 1);
+    const ec = await ecIdentity('P-384');
+    const kinds: { name: string; value: string; fingerprint: Buffer }[] = [
+      { name: 'RSA', value: sign(), fingerprint: signer.certificate.fingerprint },
+      { name: 'PSS', value: sign({ scheme: 'pss' }), fingerprint: signer.certificate.fingerprint },
+      { name: 'EC', value: sign({ signer: ec }), fingerprint: ec.certificate.fingerprint },
+    ];
+    const [rsa, pss, elliptic] = kinds;
+    // Only one signer has a place for its key, which it gets with its second message in a row.
+    const order = [rsa, elliptic, pss, elliptic, rsa, pss, rsa, pss, elliptic, elliptic, elliptic];
+    const keys: string[] = [];
+    for (const kind of order) {
+      if (kind === undefined) throw new Error('missing');
+      const read = MdmSignature.read(kind.value, cache);
+      keys.push(`${kind.name} ${read.signer.publicKey instanceof KeyObject ? 'kept' : 'read'}`);
+      expect(() => read.verify(notNow)).toThrow(refusal.message);
+      expect(read.verify(body).fingerprint).toEqual(kind.fingerprint);
+    }
+    expect(keys).toEqual([
+      'RSA kept',
+      'EC kept',
+      'PSS read',
+      'EC read',
+      'RSA read',
+      'PSS kept',
+      'RSA kept',
+      'PSS kept',
+      'EC read',
+      'EC kept',
+      'EC kept',
+    ]);
+  });
+
+  it('checks the kind of a key whose certificate came by another way first', async () => {
+    const keys = await promisify(generateKeyPair)('ed25519');
+    const der = identityOf({ ...signer, publicKey: keys.publicKey }).certificate.der;
+    const cache = new SignerCache();
+    const { key, signer: first } = cache.find(der);
+    cache.keep(key, first);
+    for (let turn = 0; turn < 3; turn += 1) {
+      const found = cache.find(der);
+      expect(found.isKnown).toBe(true);
+      expect(() => found.signer.publicKey).toThrow('unsupported kind or size of key');
+    }
   });
 });
