@@ -4,7 +4,7 @@ import { importPublicKey, type VerificationKey, verificationKey } from '../../cr
 import { type ParsedCertificate, parseCertificate } from '../../crypto/x509/certificate.js';
 
 const MAX_SIGNERS = 100_000;
-/** Keys that OpenSSL has read take 3 KB each, twice what the rest of a signer takes. */
+/** Keys that OpenSSL has read take 3 KB each, ten times what the rest of a signer takes. */
 const MAX_KEYS = 10_000;
 
 /** The trusted CA that issued a certificate, as decided by `pki/trust`. */
@@ -25,19 +25,24 @@ export interface Validity {
   readonly notAfter: Date;
 }
 
+/** A decision about a signer's issuer, valid for one epoch of the trust store. */
+export interface CachedTrust {
+  readonly epoch: number;
+  readonly issuerTrust: IssuerTrust | undefined;
+}
+
 /** A certificate that has signed a message, with what verifying the next one needs. */
 export interface VerifiedSigner {
   /** SHA-256 of the certificate, 32 bytes. */
   readonly fingerprint: Buffer;
-  /** The whole certificate, parsed again when it is asked for. */
+  /** The whole certificate, parsed when it is asked for. */
   readonly certificate: ParsedCertificate;
   readonly validity: Validity;
   readonly serial: Buffer;
   readonly issuerRaw: Buffer;
   readonly subjectKeyId: Buffer | undefined;
   readonly publicKey: VerificationKey;
-  /** The cached decision about its issuer, valid for one epoch of the trust store. */
-  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
+  trust?: CachedTrust | undefined;
 }
 
 export interface FoundSigner {
@@ -48,19 +53,19 @@ export interface FoundSigner {
 }
 
 /**
- * Signers by certificate, so that a known one costs no parsing and no search for its issuer. One for each
- * process. A signer takes 1.3 KB, and another 3 KB for its key if it signed twice among the last 10,000:
- * keys that are replaced before they are used again would only fill the memory.
+ * What is known of signers by certificate, so that a known one costs no parsing and no search for its issuer.
+ * One for each process. A signer takes 0.4 KB, and another 3 KB for its key if it signed twice among the last
+ * 10,000: keys that are replaced before they are used again would only fill the memory.
  */
 export class SignerCache {
-  readonly #signers: LRUCache<string, CompactSigner>;
-  readonly #recent: LRUCache<CompactSigner, true>;
+  readonly #signers: LRUCache<string, SignerFacts>;
+  readonly #recent: LRUCache<SignerFacts, true>;
 
   constructor(max = MAX_SIGNERS, maxKeys = MAX_KEYS) {
     this.#signers = new LRUCache({ max });
     this.#recent = new LRUCache({
       max: maxKeys,
-      dispose: (_value, signer) => signer.forgetKey(),
+      dispose: (_value, facts) => facts.forgetKey(),
     });
   }
 
@@ -70,92 +75,54 @@ export class SignerCache {
 
   /** The signer of a certificate's DER, read if it is not known. Throws `invalid_certificate`. */
   find(der: Buffer): FoundSigner {
-    const key = hash('sha256', der, 'hex');
+    // Half as long as in hexadecimal digits.
+    const key = hash('sha256', der, 'binary');
     const known = this.#signers.get(key);
     if (known !== undefined) {
       if (this.#recent.get(known) === true) known.keepKey();
       else this.#recent.set(known, true);
-      return { key, signer: known, isKnown: true };
+      return { key, signer: new SentSigner(der, known), isKnown: true };
     }
-    // A copy: a view would keep the whole message alive.
-    const signer = new CompactSigner(parseCertificate(Buffer.from(der)));
+    const certificate = parseCertificate(der);
+    const signer = new SentSigner(der, new SignerFacts(certificate), certificate);
     return { key, signer, isKnown: false };
   }
 
-  /** Keeps a signer that `find` returned. */
+  /** Keeps what is known of a signer that `find` returned. */
   keep(key: string, signer: VerifiedSigner): void {
-    if (!(signer instanceof CompactSigner) || this.#signers.get(key) === signer) return;
-    signer.forgetCertificate();
-    this.#signers.set(key, signer);
-    this.#recent.set(signer, true);
+    if (!(signer instanceof SentSigner) || this.#signers.get(key) === signer.facts) return;
+    this.#signers.set(key, signer.facts);
+    this.#recent.set(signer.facts, true);
   }
 }
 
-/** Where a part of the certificate is in its DER. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Holds the DER and where its parts are, in place of the many objects of a parsed certificate. */
-class CompactSigner implements VerifiedSigner {
-  trust?: { epoch: number; issuerTrust: IssuerTrust | undefined };
-  #der: Buffer;
-  readonly #notBefore: number;
-  readonly #notAfter: number;
-  readonly #serial: Span;
-  readonly #issuer: Span;
-  readonly #subjectKeyId: Span | undefined;
-  readonly #publicKeyRaw: Span;
-  #certificate: ParsedCertificate | undefined;
+/** What is kept of a certificate: no octets of it, since each message of its owner brings them. */
+class SignerFacts {
+  readonly notBefore: number;
+  readonly notAfter: number;
+  readonly serial: Span;
+  readonly issuer: Span;
+  readonly subjectKeyId: Span | undefined;
+  readonly publicKeyRaw: Span;
+  trust: CachedTrust | undefined;
   #publicKey: KeyObject | undefined;
   #keepsKey = false;
   #isKeyChecked = false;
 
   constructor(certificate: ParsedCertificate) {
     const { der, serial, issuerRaw, subjectKeyId, publicKeyRaw } = certificate;
-    const span = (part: Buffer): Span => {
-      const start = part.byteOffset - der.byteOffset;
-      return { start, end: start + part.length };
-    };
-    this.#der = der;
-    this.#notBefore = certificate.notBefore.getTime();
-    this.#notAfter = certificate.notAfter.getTime();
-    this.#serial = span(serial);
-    this.#issuer = span(issuerRaw);
-    this.#subjectKeyId = subjectKeyId && span(subjectKeyId);
-    this.#publicKeyRaw = span(publicKeyRaw);
-    this.#certificate = certificate;
-  }
-
-  get fingerprint(): Buffer {
-    return hash('sha256', this.#der, 'buffer');
-  }
-
-  get certificate(): ParsedCertificate {
-    return this.#certificate ?? parseCertificate(this.#der);
-  }
-
-  get validity(): Validity {
-    return { notBefore: new Date(this.#notBefore), notAfter: new Date(this.#notAfter) };
-  }
-
-  get serial(): Buffer {
-    return this.#part(this.#serial);
-  }
-
-  get issuerRaw(): Buffer {
-    return this.#part(this.#issuer);
-  }
-
-  get subjectKeyId(): Buffer | undefined {
-    return this.#subjectKeyId && this.#part(this.#subjectKeyId);
+    this.notBefore = certificate.notBefore.getTime();
+    this.notAfter = certificate.notAfter.getTime();
+    this.serial = spanOf(serial, der);
+    this.issuer = spanOf(issuerRaw, der);
+    this.subjectKeyId = subjectKeyId && spanOf(subjectKeyId, der);
+    this.publicKeyRaw = spanOf(publicKeyRaw, der);
   }
 
   /** Read for this use only, but for a signer that signs often. */
-  get publicKey(): VerificationKey {
+  publicKey(der: Buffer): VerificationKey {
     if (this.#publicKey !== undefined) return this.#publicKey;
-    const raw = this.#part(this.#publicKeyRaw);
+    const raw = partOf(der, this.publicKeyRaw);
     if (this.#isKeyChecked && !this.#keepsKey) return verificationKey(raw);
     const key = importPublicKey(raw);
     this.#isKeyChecked = true;
@@ -172,16 +139,70 @@ class CompactSigner implements VerifiedSigner {
     this.#keepsKey = false;
     this.#publicKey = undefined;
   }
+}
 
-  /** Copies the DER: a small buffer is part of a larger one, which would stay in memory. */
-  forgetCertificate(): void {
-    const own = Buffer.allocUnsafeSlow(this.#der.length);
-    this.#der.copy(own);
-    this.#der = own;
-    this.#certificate = undefined;
+/** A certificate as it came with a message, and what is known of it. */
+class SentSigner implements VerifiedSigner {
+  readonly facts: SignerFacts;
+  readonly #der: Buffer;
+  #certificate: ParsedCertificate | undefined;
+
+  constructor(der: Buffer, facts: SignerFacts, certificate?: ParsedCertificate) {
+    this.#der = der;
+    this.facts = facts;
+    this.#certificate = certificate;
   }
 
-  #part({ start, end }: Span): Buffer {
-    return this.#der.subarray(start, end);
+  get fingerprint(): Buffer {
+    return hash('sha256', this.#der, 'buffer');
   }
+
+  get certificate(): ParsedCertificate {
+    this.#certificate ??= parseCertificate(this.#der);
+    return this.#certificate;
+  }
+
+  get validity(): Validity {
+    return { notBefore: new Date(this.facts.notBefore), notAfter: new Date(this.facts.notAfter) };
+  }
+
+  get serial(): Buffer {
+    return partOf(this.#der, this.facts.serial);
+  }
+
+  get issuerRaw(): Buffer {
+    return partOf(this.#der, this.facts.issuer);
+  }
+
+  get subjectKeyId(): Buffer | undefined {
+    const { subjectKeyId } = this.facts;
+    return subjectKeyId === undefined ? undefined : partOf(this.#der, subjectKeyId);
+  }
+
+  get publicKey(): VerificationKey {
+    return this.facts.publicKey(this.#der);
+  }
+
+  get trust(): CachedTrust | undefined {
+    return this.facts.trust;
+  }
+
+  set trust(trust: CachedTrust | undefined) {
+    this.facts.trust = trust;
+  }
+}
+
+/** Where a part of a certificate is in its DER: its offset and its length in one number. */
+type Span = number;
+
+/** The largest certificate has fewer octets. */
+const SPAN_BASE = 0x2_0000;
+
+function spanOf(part: Buffer, der: Buffer): Span {
+  return (part.byteOffset - der.byteOffset) * SPAN_BASE + part.length;
+}
+
+function partOf(der: Buffer, span: Span): Buffer {
+  const start = Math.floor(span / SPAN_BASE);
+  return der.subarray(start, start + (span % SPAN_BASE));
 }
