@@ -54,6 +54,14 @@ const ENDED = `
 insert into ended_commands (command_id, status)
 select id, status from commands where status in ('Error', 'CommandFormatError', 'Expired', 'Cancelled')`;
 
+/** What the task finds, since the rows are made in the order of time. */
+const TIME_ORDERS = `
+insert into time_order_checks (table_name, checked_to, latest, most_behind, seen_to, seen_before)
+select r.*, interval '0', r.last, pg_snapshot_xmax(pg_current_snapshot()) from (
+  select 'commands' as table_name, max(id) as last, max(queued_at) as latest from commands
+  union all select 'audit_events', max(id), max(at) from audit_events
+) r`;
+
 /** A fleet with its history in a database that has a CA and no devices. */
 export async function fillFleet(client: pg.ClientBase, devices: number): Promise<void> {
   await fillTables(client, TABLES, () => copyFleet(client, devices));
@@ -81,6 +89,7 @@ async function copyFleet(client: pg.ClientBase, devices: number): Promise<void> 
   await client.query(CONTACTS);
   await client.query(ENDED);
   await client.query(PUSHES);
+  await client.query(TIME_ORDERS);
   for (const table of ['devices', 'tags', 'device_groups']) await continueIds(client, table);
 }
 

@@ -111,11 +111,14 @@ function customAttributes(random: Random, total: number): CopySource {
 
 const ACTIONS = 'device.update command.create profile.create tag.link login'.split(' ');
 
+const AUDIT_MS = 900 * 86_400_000;
+
 /** One event a device, of a few admins. */
 export function auditSource(random: Random, total: number): CopySource {
   const columns = `at actor role source_address action target_type target_id request_id outcome`;
+  const now = Date.now();
   const row: RowOf = (id) => [
-    iso(timeAgo(random, 900)),
+    iso(now - ((total - id) / total) * AUDIT_MS),
     `admin-${Math.floor(random.fraction() ** 2 * 50)}`,
     random.pick(['admin', 'operator']),
     `10.0.${random.integer(0, 3)}.${random.integer(1, 254)}`,

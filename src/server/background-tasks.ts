@@ -2,6 +2,7 @@ import { createRolloutTask } from '../assignments/rollouts/rollout-task.js';
 import { createBackupScheduleTask } from '../backup/server/backup-schedule.js';
 import { createBackupTask, type WriteBackup } from '../backup/server/backup-task.js';
 import type { BackupSettings, Backups } from '../backup/server/backups.js';
+import type { RisingColumn } from '../db/jobs/time-order.js';
 import type { DepServices } from '../dep/dep-services.js';
 import type { IdentityRenewals } from '../enroll/renewal/identity-renewal.js';
 import { createIdentityRenewalTask } from '../enroll/renewal/identity-renewal-task.js';
@@ -10,6 +11,7 @@ import { createGroupTasks } from '../groups/group-tasks.js';
 import type { LoadedRules } from '../groups/loaded-rules.js';
 import type { Task } from '../jobs/task.js';
 import { createChangeLinksTask, type NamedRelationship } from '../jobs/tasks/change-links.js';
+import { createCheckTimeOrderTask } from '../jobs/tasks/check-time-order.js';
 import { createTasks, type TaskDeps } from '../jobs/tasks/index.js';
 import { type Registry, relatedDefinition } from '../jsonapi/definition/definition.js';
 import { createRearmTask } from '../push/rearm-task.js';
@@ -34,6 +36,7 @@ export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
   return [
     ...createTasks(deps),
     createChangeLinksTask({ db, relationship: relationshipsOf(resourceRegistry()) }),
+    createCheckTimeOrderTask({ db, columns: risingColumnsOf(resourceRegistry()) }),
     createRearmTask({ db, logger }),
     createIdentityRenewalTask({ renewals, logger }),
     createDeviceSetupTask({ setups }),
@@ -44,6 +47,12 @@ export function createBackgroundTasks(deps: BackgroundTaskDeps): Task[] {
     createBackupScheduleTask({ db, logger, settings, backups }),
     ...dep.tasks,
   ] as Task[];
+}
+
+function risingColumnsOf(registry: Registry): RisingColumn[] {
+  return [...registry.values()].flatMap(({ table, risesWithId: column }) =>
+    column === undefined ? [] : [{ table, column }],
+  );
 }
 
 function relationshipsOf(registry: Registry) {

@@ -87,9 +87,26 @@ function indexedSql({ kind, ignoreCase }: Column, sql: string): string {
 /** A row gets its time when its transaction begins, and its id less than this later. */
 const LONGEST_TRANSACTION = "interval '5 minutes'";
 
+/** More rows than this whose order was not checked yet take longer to check than the list may take. */
+const MAX_UNCHECKED = 50_000;
+
+/**
+ * The most that the time of a row is before that of a row with a lower id: no more than a transaction takes,
+ * but where the database's clock was set. Null when too many rows were not checked yet.
+ */
+function disorderSql(rows: string, time: string): string {
+  const unchecked = `select b."id", b.${time} as time from ${quoted(rows)} as b
+    where b."id" > c.checked_to order by b."id" limit ${MAX_UNCHECKED + 1}`;
+  const latest = 'greatest(c.latest, max(u.time) over (order by u."id"))';
+  return `(select greatest(${LONGEST_TRANSACTION}, min(o.most_behind), max(o.latest - o.time)) from (
+  select c.most_behind, u.time, ${latest} as latest
+  from time_order_checks c left join lateral (${unchecked}) as u on true where c.table_name = '${rows}'
+) as o having count(*) between 1 and ${MAX_UNCHECKED})`;
+}
+
 /**
  * Bounds of the ids. The planner takes the rows of a range of times to be spread evenly, so that a page in
- * the order of the ids read all rows before the newest.
+ * the order of the ids read all rows before the newest. Without a known disorder nothing is bounded.
  */
 function risingSql(
   rows: string,
@@ -98,14 +115,15 @@ function risingSql(
 ): Sql | undefined {
   const { name } = node.column;
   const [time, id] = [`b.${quoted(name)}`, `${table}."id"`];
+  const disorder = disorderSql(rows, quoted(name));
   const found = (where: string, order: string): string =>
     `(select b."id" from ${quoted(rows)} as b where ${where} order by ${order} limit 1)`;
   const from = (value: string): string => {
-    const before = `${time} < ${value} - ${LONGEST_TRANSACTION}`;
+    const before = `${time} < ${value} - ${disorder}`;
     return `${id} > coalesce(${found(before, `${time} desc, b."id" desc`)}, 0)`;
   };
   const to = (value: string): string => {
-    const after = `${time} > ${value} + ${LONGEST_TRANSACTION}`;
+    const after = `${time} > ${value} + ${disorder}`;
     return `${id} < coalesce(${found(after, `${time}, b."id"`)}, ${MAX_ID})`;
   };
   switch (node.kind) {

@@ -35,11 +35,13 @@ export async function inBatches(
 export async function inRestingBatches(
   signal: AbortSignal,
   work: (limit: number) => Promise<number>,
+  size = BATCH,
 ): Promise<number> {
-  return await inBatches(signal, async (limit) => {
+  const workAndRest = async (limit: number) => {
     const started = performance.now();
     const count = await work(limit);
     if (count === limit) await sleep(performance.now() - started, undefined, { signal });
     return count;
-  });
+  };
+  return await inBatches(signal, workAndRest, size);
 }

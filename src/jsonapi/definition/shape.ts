@@ -96,7 +96,7 @@ export interface FilterIndexes {
   valueIndex?: readonly string[];
   /**
    * An attribute of the time at which a row was made, by the database's clock and never changed: ids rise
-   * with it. It has an index with the id.
+   * with it, and a task notes how far not (`db/jobs/time-order.ts`). It has an index with the id.
    */
   risesWithId?: string;
   /** Attributes that show a column of bytes, which has an index, as hexadecimal digits. */

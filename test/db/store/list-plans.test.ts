@@ -67,6 +67,8 @@ insert into installed_certificates (device_id, x509_cn)
   select (select min(id) from devices), 'Certificate ' || n from generate_series(1, ${DEVICES}) n;
 insert into installed_profiles (device_id, payload_identifier)
   select (select min(id) from devices), 'com.example.' || n from generate_series(1, ${DEVICES}) n;
+insert into time_order_checks (table_name, checked_to, latest, most_behind)
+  select 'commands', max(id), max(queued_at), interval '5 minutes' from commands;
 vacuum (analyze) installed_certificates, installed_profiles;
 vacuum (analyze) devices, device_contacts, tags, device_tags, commands, ended_commands, certificates, audit_events,
   custom_attributes, installed_applications`;

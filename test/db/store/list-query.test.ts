@@ -100,7 +100,7 @@ describe('countSql', () => {
 
   it('counts no table that PostgreSQL knows to be large', () => {
     const { text: sql, bindings, isShared } = countSql(query);
-    expect(sql).toContain('case when size.rows > 120000 then 100001 else (select count(*)');
+    expect(sql).toContain('case when size.rows > 500000 then 100001 else (select count(*)');
     expect(sql).toContain('case when total > 100000 then rows end as estimate');
     expect({ bindings, isShared }).toEqual({ bindings: [], isShared: true });
   });
