@@ -6,7 +6,7 @@ export const OLD_COMMANDS: AgedRows = {
   countOld: `
 select count(*)::integer as count from commands c
 where c.queued_at < now() - :age * interval '1 ms' and not c.is_pending and not c.needs_handling
-  and coalesce(c.acknowledged_at, c.ended_at, c.queued_at) < now() - :age * interval '1 ms'`,
+  and coalesce(greatest(c.acknowledged_at, c.ended_at), c.queued_at) < now() - :age * interval '1 ms'`,
 };
 
 /** Where a slice ends: the last command that it has looked at. */
@@ -36,7 +36,7 @@ with old as materialized (
 ), removable as materialized (
   select c.id from old join commands c on c.id = old.id
   where not c.is_pending and not c.needs_handling
-    and coalesce(c.acknowledged_at, c.ended_at, c.queued_at) < now() - :age * interval '1 ms'
+    and coalesce(greatest(c.acknowledged_at, c.ended_at), c.queued_at) < now() - :age * interval '1 ms'
     and not exists (select from device_secrets x where x.command_id = c.id)
     and not exists (select from device_items x where x.command_id = c.id)
     and not exists (select from device_setups x where x.command_id = c.id)

@@ -64,6 +64,10 @@ describe('the removal of old commands', () => {
       acknowledged_at: null,
       ended_at: daysAgo(3),
     });
+    await finished('answered NotNow long ago, cancelled lately', 200, {
+      status: 'Cancelled',
+      ended_at: daysAgo(3),
+    });
     await finished('waiting', 300, { status: 'NotNow', acknowledged_at: null });
     await finished('not handled yet', 300, { needs_handling: true });
     await announcedAgo(25);
@@ -72,6 +76,7 @@ describe('the removal of old commands', () => {
       'young',
       'queued long ago, ended lately',
       'cancelled lately',
+      'answered NotNow long ago, cancelled lately',
       'waiting',
       'not handled yet',
     ]);
