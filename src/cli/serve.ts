@@ -4,6 +4,7 @@ import type { Logger } from '../logger.js';
 import { serve } from '../server/main.js';
 import type { RunningServer } from '../server/serving.js';
 import { logLostFailures } from './process-failures.js';
+import { limitHeapGrowth } from './process-memory.js';
 
 /** A stop that takes longer than this ends the process at once. */
 const STOP_MS = 9_000;
@@ -20,6 +21,7 @@ export async function serveCommand(
   beside: BesideServing = untilAborted,
 ): Promise<void> {
   logLostFailures(logger);
+  limitHeapGrowth();
   const stopRequest = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
     process.on(signal, () => {

@@ -7,6 +7,7 @@ import { openSecrets } from '../server/main.js';
 import type { WorkerSettings } from '../server/primary.js';
 import { listenWith } from '../server/serving.js';
 import { logLostFailures } from './process-failures.js';
+import { limitHeapGrowth } from './process-memory.js';
 
 // The program of one worker. It ends with its primary: Node.js sees to that.
 
@@ -21,6 +22,7 @@ async function serveAsWorker(): Promise<void> {
   const { config, database, standIns } = settings as WorkerSettings;
   const logger = createLogger(config.logLevel).child({ worker: number });
   logLostFailures(logger);
+  limitHeapGrowth();
   const sizes = connectionsOfWorker(config.workers);
   const db = connectDatabase({ ...database, sizes, logger });
   const box = await openSecrets(config, db, logger);
