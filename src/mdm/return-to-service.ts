@@ -13,7 +13,7 @@ const PRESERVE_DATA_PLAN = '26.4';
 
 /**
  * A device that is about to erase itself asks how it comes back. Apple: supervised devices of Automated
- * Device Enrollment only, so that a network's password goes to no other device.
+ * Device Enrollment only, and no Macs, so that a network's password goes to no other device.
  */
 export async function answerReturnToService(
   owner: EscrowOwner,
@@ -22,7 +22,8 @@ export async function answerReturnToService(
   const { deviceId } = owner;
   const device = await findReturningDevice(db, owner);
   if (device?.is_entitled !== true) {
-    const message = 'ReturnToService needs a supervised device of Automated Device Enrollment';
+    const message =
+      'ReturnToService needs a supervised iPhone, iPad or Apple Vision Pro of Automated Device Enrollment';
     throw new AppError('forbidden', 403, message, { about: { deviceId } });
   }
   logger.info({ deviceId, enabled: device.enabled }, 'a device asked how to return to service');

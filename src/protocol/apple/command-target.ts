@@ -214,12 +214,14 @@ function sharedIpadFault(
 
 function channelFault(
   os: SchemaOs,
-  { channel }: CommandTarget,
+  { channel, sharedIpad }: CommandTarget,
   platform: Platform,
 ): TargetFault | undefined {
   if (channel === undefined) return undefined;
   const [own, other] = channel === 'user' ? ['users', 'devices'] : ['devices', 'users'];
-  return hasChannel(os, channel, platform)
+  const isForUsers =
+    channel === 'device' && sharedIpad === true && os.sharedipad?.devicechannel === false;
+  return hasChannel(os, channel, platform) && !isForUsers
     ? undefined
     : { rule: 'channel', detail: `is for ${other}, not for ${own}` };
 }

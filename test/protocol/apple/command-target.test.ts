@@ -82,6 +82,11 @@ describe('the reasons why a target cannot take a command', () => {
       [['channel', 'is for users, not for devices']],
     ],
     [
+      'UserConfigured',
+      { platform: 'iOS', sharedIpad: true, channel: 'device' },
+      [['channel', 'is for users, not for devices']],
+    ],
+    [
       'SetRecoveryLock',
       { platform: 'macOS', appleSilicon: false },
       [['platform', 'needs a Mac with Apple silicon']],
