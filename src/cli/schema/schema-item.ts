@@ -1,4 +1,5 @@
 import { parseDocument } from 'yaml';
+import type { SchemaType } from '../../protocol/apple/schema-types.js';
 import { UsageError } from '../options.js';
 
 /** Integers are bigint, so that a real such as 2.0 stays one. */
@@ -33,6 +34,10 @@ const MEMBERS = [
   ],
   ...['combinetype', 'assettypes', 'asset-content-types', 'subkeytype'],
 ];
+const TYPES: ReadonlySet<Value> = new Set<SchemaType>([
+  ...(['string', 'integer', 'real', 'boolean', 'date', 'data', 'array'] as const),
+  ...(['dictionary', 'any'] as const),
+]);
 const TYPE_NAMES = new Set(['type', 'subtype']);
 const MAX_LABEL = 60;
 const MAX_DEPTH = 50;
@@ -57,6 +62,9 @@ export function readSchemaItem({ file, text, idName }: SchemaFile): SchemaItemDa
   const id = isDict(payload) ? payload[idName] : undefined;
   if (!isDict(whole) || !isDict(payload) || typeof id !== 'string') {
     throw refuse(`it has no payload with ${idName}`);
+  }
+  if (idName === 'requesttype' && !/^[A-Za-z]+$/.test(id)) {
+    throw refuse(`its ${idName} "${id}" has other characters than letters`);
   }
   const keysOf = (name: string) => {
     const keys = whole[name] ?? [];
@@ -89,6 +97,8 @@ function readKey(key: Value, { refuse, above }: Place): SchemaKeyData {
   if (!isDict(key) || typeof key.key !== 'string' || typeof key.type !== 'string') {
     throw refuse('a key has no name or no type');
   }
+  if (!TYPES.has(bare(key.type)))
+    throw refuse(`its key ${key.key} is of the unknown type ${key.type}`);
   const data: SchemaKeyData = {};
   for (const name of MEMBERS) {
     const value = key[name];

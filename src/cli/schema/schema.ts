@@ -75,7 +75,9 @@ function readPart(from: string, { from: path, idName }: (typeof PARTS)[number]):
   if (files.length === 0) throw new UsageError(`${place}: there is no YAML file`);
   const items = files.map((name) => {
     const file = relative(from, name).replaceAll('\\', '/');
-    if (statSync(name).size > MAX_FILE_BYTES) {
+    const found = statSync(name);
+    if (!found.isFile()) throw new UsageError(`${file}: it is no file`);
+    if (found.size > MAX_FILE_BYTES) {
       throw new UsageError(`${file}: more than ${MAX_FILE_BYTES} bytes`);
     }
     return readSchemaItem({ file, text: readFileSync(name, 'utf8'), idName });

@@ -153,6 +153,11 @@ describe('muster schema update', () => {
     ['payload:\n  payloadtype: x', /it has no payload with requesttype/],
     ['payload:\n  requesttype: x\npayloadkeys: 1', /its payloadkeys are no list/],
     ['payload:\n  requesttype: x\npayloadkeys:\n- key: a', /a key has no name or no type/],
+    [
+      'payload:\n  requesttype: x\npayloadkeys:\n- key: a\n  type: <bogus>',
+      /its key a is of the unknown type <bogus>/,
+    ],
+    ['payload:\n  requesttype: __proto__', /its requesttype "__proto__" has other characters/],
   ])('refuses the file %j and leaves the schema as it is', (text, message) => {
     writeAppleFolder(from, chosen);
     update();
@@ -160,6 +165,12 @@ describe('muster schema update', () => {
     writeFileSync(join(from, 'mdm/commands/device.lock.yaml'), text);
     expect(update).toThrow(message);
     expect(written('commands.json')).toBe(before);
+  });
+
+  it('refuses a folder in place of a file', () => {
+    writeAppleFolder(from, chosen);
+    mkdirSync(join(from, 'mdm/commands/folder.yaml'));
+    expect(update).toThrow('mdm/commands/folder.yaml: it is no file');
   });
 
   it('refuses two files for one command', () => {
