@@ -1,5 +1,6 @@
-import type { SecretKind } from '../../db/devices/device-secrets.js';
+import type { CommandSecretKind, SecretKind } from '../../db/devices/device-secrets.js';
 import { updateDeviceFacts } from '../../db/devices/inventory-repository.js';
+import { noteRemovedSecrets } from '../../db/devices/secrets-in-effect.js';
 import type { PlistDict } from '../../protocol/plist/plist.js';
 import { type ColumnMap, dictAt, readColumns } from '../reports/report-columns.js';
 import type { ReportHandler } from '../reports/report-handler.js';
@@ -59,6 +60,18 @@ const ESCROWED: Readonly<Record<string, SecretKind>> = {
   FDE_PersonalRecoveryKeyDeviceKey: 'fde_personal_recovery_key_device_key',
 };
 
+/** Kinds of passwords, and whether the answer says that the device has none. */
+const REMOVED: readonly [CommandSecretKind, (info: PlistDict) => boolean][] = [
+  ['recovery_lock_password', ({ IsRecoveryLockEnabled }) => IsRecoveryLockEnabled === false],
+  [
+    'firmware_password',
+    (info) => {
+      const { PasswordExists, ChangePending } = dictAt(info, 'FirmwarePasswordStatus') ?? {};
+      return PasswordExists === false && ChangePending !== true;
+    },
+  ],
+];
+
 function securityColumns(info: PlistDict): Record<string, unknown> {
   const columns = readColumns(info, SECURITY_COLUMNS);
   for (const [key, map] of Object.entries(NESTED_COLUMNS)) {
@@ -77,6 +90,7 @@ function readSecrets({ deviceId, info }: Answered): ReportedSecret[] {
 }
 
 interface Answered {
+  id: number;
   deviceId: number;
   info: PlistDict;
 }
@@ -84,14 +98,18 @@ interface Answered {
 export const securityInfo: ReportHandler = {
   requestType: 'SecurityInfo',
   async handle(reports, context) {
-    const answered = reports.flatMap(({ deviceId, body }): Answered[] => {
+    const answered = reports.flatMap(({ id, deviceId, body }): Answered[] => {
       const info = dictAt(body, 'SecurityInfo');
-      return info === undefined ? [] : [{ deviceId, info }];
+      return info === undefined ? [] : [{ id, deviceId, info }];
     });
     const facts = answered.map(({ deviceId, info }) => {
       return { deviceId, facts: securityColumns(info) };
     });
     await updateDeviceFacts(context.trx, facts);
+    for (const [kind, isRemoved] of REMOVED) {
+      const removed = answered.filter(({ info }) => isRemoved(info)).map(({ id }) => id);
+      await noteRemovedSecrets(context.trx, kind, removed);
+    }
     for (const { deviceId, kind, bytes } of await escrow(answered.flatMap(readSecrets), context)) {
       if (kind !== 'fde_personal_recovery_key_cms') continue;
       await escrowRecoveryKey(deviceId, bytes, context);

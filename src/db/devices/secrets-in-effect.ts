@@ -101,3 +101,27 @@ where d.id = :deviceId and not exists (
 export async function noteUnknownSecret(trx: Knex.Transaction, key: SecretKey): Promise<void> {
   await trx.raw(UNKNOWN, { ...key });
 }
+
+// Only what took effect before the question was sent: a change may have been acknowledged since.
+const REMOVED = `
+insert into device_secrets
+  (device_id, enrollment_number, proven_serial, kind, sealed, is_known, created_at)
+select d.id, d.enrollment_number, d.proven_serial, :kind, '', true, c.acknowledged_at
+from commands c join devices d on d.id = c.device_id cross join lateral (
+  select e.sealed, e.is_known, e.effective_at from effective_device_secrets e
+  where e.device_id = d.id and e.kind = :kind
+    and (e.enrollment_number = d.enrollment_number
+      or lower(e.proven_serial) = lower(d.proven_serial))
+  order by e.effective_at desc, e.id desc limit 1
+) last
+where c.id = any(:commandIds::bigint[]) and last.effective_at < c.sent_at
+  and not (octet_length(last.sealed) = 0 and last.is_known)`;
+
+/** The devices answered these commands that they have no such secret: none is in effect from then on. */
+export async function noteRemovedSecrets(
+  trx: Knex.Transaction,
+  kind: SecretKey['kind'],
+  commandIds: readonly number[],
+): Promise<void> {
+  if (commandIds.length > 0) await trx.raw(REMOVED, { kind, commandIds: [...commandIds] });
+}

@@ -229,6 +229,52 @@ describe('the recovery lock', () => {
       { pointer: '/data/attributes/parameters/Password' },
     ]);
   });
+
+  it('is gone once the Mac says that it has none, unless it was set after the question', async () => {
+    await carryOut('SetRecoveryLock', { NewPassword: 'chosen' });
+    const ask = async (isBefore: boolean) => {
+      const { data } = await queue('SecurityInfo');
+      await sent();
+      const sent_at = new Date(Date.now() - 60_000);
+      if (isBefore) await app.db.knex('commands').where({ id: data.id }).update({ sent_at });
+      await answer(data, { SecurityInfo: { IsRecoveryLockEnabled: false } });
+    };
+    await ask(true);
+    expect(await states()).toEqual([[kind, 'confirmed', true]]);
+    await ask(false);
+    await ask(false);
+    const rows = await secrets();
+    expect(rows.map(({ attributes }) => [attributes.state, attributes.is_removal])).toEqual([
+      ['superseded', false],
+      ['confirmed', true],
+    ]);
+    expect(await carryOut('SetRecoveryLock', { NewPassword: 'next' })).toEqual({
+      NewPassword: 'next',
+    });
+  });
+
+  it('and the firmware password are gone alike, but not while a change waits for a restart', async () => {
+    await reports({ is_apple_silicon: false });
+    await app.db.knex('device_secrets').insert({
+      device_id: id,
+      enrollment_number: 1,
+      kind: 'firmware_password',
+      sealed: Buffer.from('sealed'),
+    });
+    const ask = async (status: object) => {
+      const { data } = await queue('SecurityInfo');
+      await sent();
+      await answer(data, { SecurityInfo: { FirmwarePasswordStatus: status } });
+    };
+    await ask({ PasswordExists: false, ChangePending: true });
+    await ask({ PasswordExists: true, ChangePending: false });
+    expect(await states()).toEqual([['firmware_password', 'confirmed', true]]);
+    await ask({ PasswordExists: false, ChangePending: false });
+    expect(await states()).toEqual([
+      ['firmware_password', 'superseded', false],
+      ['firmware_password', 'confirmed', false],
+    ]);
+  });
 });
 
 /** Answers a command that was sent, and waits until the answer is handled. */
