@@ -1,5 +1,4 @@
 import { parseDocument } from 'yaml';
-import type { SchemaType } from '../../protocol/apple/schema-types.js';
 import { UsageError } from '../options.js';
 
 /** Integers are bigint, so that a real such as 2.0 stays one. */
@@ -34,10 +33,9 @@ const MEMBERS = [
   ],
   ...['combinetype', 'assettypes', 'asset-content-types', 'subkeytype'],
 ];
-const TYPES: ReadonlySet<Value> = new Set<SchemaType>([
-  ...(['string', 'integer', 'real', 'boolean', 'date', 'data', 'array'] as const),
-  ...(['dictionary', 'any'] as const),
-]);
+const TYPES: ReadonlySet<Value> = new Set(
+  'string integer real boolean date data array dictionary any'.split(' '),
+);
 const TYPE_NAMES = new Set(['type', 'subtype']);
 const MAX_LABEL = 60;
 const MAX_DEPTH = 50;

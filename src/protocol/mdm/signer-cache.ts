@@ -75,16 +75,18 @@ export class SignerCache {
 
   /** The signer of a certificate's DER, read if it is not known. Throws `invalid_certificate`. */
   find(der: Buffer): FoundSigner {
+    const fingerprint = hash('sha256', der, 'buffer');
     // Half as long as in hexadecimal digits.
-    const key = hash('sha256', der, 'binary');
+    const key = fingerprint.toString('latin1');
+    const sent = { der, fingerprint };
     const known = this.#signers.get(key);
     if (known !== undefined) {
       if (this.#recent.get(known) === true) known.keepKey();
       else this.#recent.set(known, true);
-      return { key, signer: new SentSigner(der, known), isKnown: true };
+      return { key, signer: new SentSigner(sent, known), isKnown: true };
     }
     const certificate = parseCertificate(der);
-    const signer = new SentSigner(der, new SignerFacts(certificate), certificate);
+    const signer = new SentSigner(sent, new SignerFacts(certificate), certificate);
     return { key, signer, isKnown: false };
   }
 
@@ -143,18 +145,20 @@ class SignerFacts {
 
 /** A certificate as it came with a message, and what is known of it. */
 class SentSigner implements VerifiedSigner {
+  readonly fingerprint: Buffer;
   readonly facts: SignerFacts;
   readonly #der: Buffer;
   #certificate: ParsedCertificate | undefined;
 
-  constructor(der: Buffer, facts: SignerFacts, certificate?: ParsedCertificate) {
+  constructor(
+    { der, fingerprint }: Pick<ParsedCertificate, 'der' | 'fingerprint'>,
+    facts: SignerFacts,
+    certificate?: ParsedCertificate,
+  ) {
+    this.fingerprint = fingerprint;
     this.#der = der;
     this.facts = facts;
     this.#certificate = certificate;
-  }
-
-  get fingerprint(): Buffer {
-    return hash('sha256', this.#der, 'buffer');
   }
 
   get certificate(): ParsedCertificate {
