@@ -4,7 +4,6 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
 import { type ApiCase, type CaseContext, type CaseResult, measureCase } from './api/api-case.js';
 import { inventoryCases } from './api/inventory.js';
 import { itemCases, pageCases, sortCases } from './api/reads.js';
@@ -21,17 +20,16 @@ import { measureThroughput, type Throughput, throughputCases } from './api/throu
 import { CLEAN_UP, createBenchTag, writeCases } from './api/writes.js';
 import { type AdminDatabase, openAdminDatabase } from './data/admin-database.js';
 import { ApiClient } from './load/api-client.js';
+import { readOptions } from './load/options.js';
 import { usageOf } from './load/process-usage.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
 
-const { values: options } = parseArgs({
-  options: {
-    scale: { type: 'string', default: '1' },
-    keep: { type: 'string' },
-    only: { type: 'string', default: '' },
-    seconds: { type: 'string', default: '1.5' },
-    json: { type: 'string' },
-  },
+const options = readOptions({
+  scale: 1,
+  keep: '',
+  only: '',
+  seconds: 1.5,
+  json: '',
 });
 
 const SORT_TARGET_MS = 25;
@@ -110,7 +108,7 @@ async function measureThroughputs(bench: Bench): Promise<void> {
       databasePid: database.pid,
       token,
       connections,
-      seconds: Number(options.seconds) * 3,
+      seconds: options.seconds * 3,
     });
     bench.throughput[name] = measured;
     say(describeThroughput(name, measured));
@@ -135,7 +133,7 @@ function report({ server, results, throughput, database }: Bench): void {
   say(
     `\nserver RSS ${megabytes(usage?.rssMegabytes)} MB, at most ${megabytes(usage?.peakMegabytes)} MB`,
   );
-  if (options.json === undefined) return;
+  if (options.json === '') return;
   const { sizes, fillSeconds } = database;
   const content = { sizes, fillSeconds, results, throughput, usage };
   writeFileSync(options.json, `${JSON.stringify(content, null, 2)}\n`);
@@ -153,7 +151,7 @@ async function runOn(database: AdminDatabase): Promise<void> {
   });
   const api = new ApiClient(server.port, token);
   try {
-    const budget = { seconds: Number(options.seconds), calls: CALLS };
+    const budget = { seconds: options.seconds, calls: CALLS };
     const context = { api, client, budget, loopHeldMs: () => server.loopHeldMs() };
     const samples = await drawSamples(client);
     const bench: Bench = {
@@ -176,7 +174,10 @@ async function runOn(database: AdminDatabase): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const database = await openAdminDatabase({ scale: Number(options.scale), keep: options.keep });
+  const database = await openAdminDatabase({
+    scale: options.scale,
+    keep: options.keep || undefined,
+  });
   try {
     await runOn(database);
   } finally {

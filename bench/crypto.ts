@@ -3,20 +3,18 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
 import { measureScep, type ScepResult } from './crypto/scep-load.js';
 import { measureSignatures, type Rate } from './crypto/signatures.js';
 import { makeBenchDirectory } from './load/bench-directory.js';
+import { readOptions } from './load/options.js';
 import { startServerProcess } from './load/server-process.js';
 import { openBenchServer } from './push/bench-server.js';
 
-const { values: options } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '3' },
-    devices: { type: 'string', default: '2000' },
-    requests: { type: 'string', default: '2000' },
-    connections: { type: 'string', default: '16' },
-  },
+const options = readOptions({
+  seconds: 3,
+  devices: 2000,
+  requests: 2000,
+  connections: 16,
 });
 
 const TARGETS = new Map([
@@ -60,7 +58,7 @@ async function scep(): Promise<ScepResult> {
     const settings = { MASTER_KEY: masterKey.toString('base64') };
     const server = await startServerProcess({ databaseUrl, dataDir, settings, watchLoop: true });
     try {
-      const [requests, connections] = [Number(options.requests), Number(options.connections)];
+      const [requests, connections] = [options.requests, options.connections];
       await measureScep({ server, masterKey, requests: Math.ceil(requests / 4), connections });
       return await measureScep({ server, masterKey, requests, connections });
     } finally {
@@ -74,7 +72,7 @@ async function scep(): Promise<ScepResult> {
 
 async function main(): Promise<void> {
   say(`${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}, node ${process.version}`);
-  const rates = await measureSignatures(Number(options.seconds) * 1000, Number(options.devices));
+  const rates = await measureSignatures(options.seconds * 1000, options.devices);
   for (const rate of rates) say(describeRate(rate));
   const enrollments = await scep();
   say(describeScep(enrollments));

@@ -7,7 +7,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { CommandQueue } from '../src/commands/queue.js';
 import { SecretBox } from '../src/crypto/secrets/secret-box.js';
 import { inTransaction } from '../src/db/connection/unit-of-work.js';
@@ -15,21 +14,20 @@ import { FROM_THE_OLDEST, removeOldCommands } from '../src/db/devices/command-re
 import { claimInventoryDue } from '../src/db/jobs/maintenance-repository.js';
 import { makeBenchDirectory } from './load/bench-directory.js';
 import { joinEmbedded } from './load/database.js';
+import { readOptions } from './load/options.js';
 import { startServerProcess } from './load/server-process.js';
 import { until } from './soak/scenario.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '200' },
-    days: { type: 'string', default: '30' },
-    kept: { type: 'string', default: '10' },
-    changes: { type: 'string', default: '1' },
-  },
+const options = readOptions({
+  devices: 200,
+  days: 30,
+  kept: 10,
+  changes: 1,
 });
-const DEVICES = Number(options.devices);
-const DAYS = Number(options.days);
-const KEPT = Number(options.kept);
-const CHANGES = Number(options.changes);
+const DEVICES = options.devices;
+const DAYS = options.days;
+const KEPT = options.kept;
+const CHANGES = options.changes;
 
 const FLEET = 100_000;
 const HISTORY_DAYS = 90;

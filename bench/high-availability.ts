@@ -3,17 +3,15 @@
 // packages patroni, etcd-server, haproxy and postgresql-15. BENCH_LOGS=1 shows what they write.
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { Cluster, type Member } from './high-availability/cluster.js';
+import { readOptions } from './load/options.js';
 import type { ScenarioResult } from './soak/scenario.js';
 import { type Served, servedFleet } from './soak/served-fleet.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '100' },
-    commands: { type: 'string', default: '100' },
-    json: { type: 'string' },
-  },
+const options = readOptions({
+  devices: 100,
+  commands: 100,
+  json: '',
 });
 
 const LOOK_MS = 20;
@@ -51,8 +49,8 @@ async function measure(name: string, fail: Failure): Promise<ScenarioResult> {
     const result = await servedFleet({
       name,
       databaseUrl: cluster.databaseUrl,
-      devices: Number(options.devices),
-      commandsPerDevice: Number(options.commands),
+      devices: options.devices,
+      commandsPerDevice: options.commands,
       disturb: async (served) => {
         const primary = await cluster.primary();
         if (primary === undefined) throw new Error('there is no primary');
@@ -87,7 +85,7 @@ async function main(): Promise<void> {
     );
     for (const words of broken) process.stdout.write(`       ${words}\n`);
   }
-  if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(results)}\n`);
+  if (options.json !== '') writeFileSync(options.json, `${JSON.stringify(results)}\n`);
   if (results.some(({ broken }) => broken.length > 0)) process.exitCode = 1;
 }
 

@@ -3,7 +3,7 @@
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL).
 import { writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { parseArgs } from 'node:util';
+import { readOptions } from './load/options.js';
 import { measureBareClient, measureClientAlone } from './push/bare-client.js';
 import { type BenchServer, openBenchServer } from './push/bench-server.js';
 import { measureFleetLatency } from './push/fleet-latency.js';
@@ -14,15 +14,13 @@ import { startStandIn } from './push/stand-in-process.js';
 import { measureWhole } from './push/whole.js';
 import { type Fixture, type FixtureOptions, openFixture } from './soak/fixture.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '50000' },
-    pushes: { type: 'string', default: '20000' },
-    fleet: { type: 'string', default: '1000' },
-    jobs: { type: 'string', default: '20000' },
-    only: { type: 'string' },
-    json: { type: 'string' },
-  },
+const options = readOptions({
+  devices: 50_000,
+  pushes: 20_000,
+  fleet: 1000,
+  jobs: 20_000,
+  only: '',
+  json: '',
 });
 
 const IN_FLIGHT = 1_000;
@@ -35,7 +33,7 @@ function say(line: string): void {
 
 async function measureClients(results: PushResults): Promise<void> {
   const standIn = await startStandIn();
-  const amount = { pushes: Number(options.pushes), inFlight: IN_FLIGHT };
+  const amount = { pushes: options.pushes, inFlight: IN_FLIGHT };
   try {
     await measureBareClient(standIn.target, { ...amount, pushes: WARM_UP });
     results.bare = await measureBareClient(standIn.target, amount);
@@ -63,7 +61,7 @@ async function measureAll(results: PushResults, server: BenchServer): Promise<vo
     clients: () => measureClients(results),
     whole: async () => {
       const databaseUrl = await server.newDatabase('whole');
-      const devices = Number(options.devices);
+      const { devices } = options;
       results.whole = await inFixture({ databaseUrl, devices }, (fixture) =>
         measureWhole(fixture, server.pid),
       );
@@ -82,16 +80,16 @@ async function measureAll(results: PushResults, server: BenchServer): Promise<vo
     fleet: async () => {
       const { directory } = server;
       const databaseUrl = await server.newDatabase('fleet');
-      const devices = Number(options.fleet);
+      const devices = options.fleet;
       results.fleet = await measureFleetLatency({ databaseUrl, directory, devices });
     },
     jobs: async () => {
       const databaseUrl = await server.newDatabase('jobs');
-      results.jobs = await measureJobs(databaseUrl, Number(options.jobs));
+      results.jobs = await measureJobs(databaseUrl, options.jobs);
     },
   };
   for (const [name, measure] of Object.entries(parts)) {
-    if (options.only !== undefined && options.only !== name) continue;
+    if (options.only !== '' && options.only !== name) continue;
     process.stderr.write(`${name} …\n`);
     await measure();
   }
@@ -110,7 +108,7 @@ async function main(): Promise<void> {
   say(describe(results));
   const missed = missedTargets(results);
   for (const words of missed) say(`MISSED: ${words}`);
-  if (options.json !== undefined) {
+  if (options.json !== '') {
     writeFileSync(options.json, `${JSON.stringify({ ...results, missed }, null, 2)}\n`);
   }
   if (missed.length > 0) process.exitCode = 1;

@@ -5,11 +5,11 @@
 // uses it again; --only walks what has TEXT in its name, and nothing else. To look at a kept fleet in the
 // console: `DATA_DIR=DIR/database MASTER_KEY=$(cat DIR/master.key) npm start`; the token is in DIR/database/admin-token.
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { connectDatabase } from '../src/db/connection/database.js';
 import { ApiClient } from './load/api-client.js';
 import { ms } from './load/measure.js';
+import { readOptions } from './load/options.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
 import { measureDevicePath } from './scale/device-path.js';
 import { fillDatabase, overDatabase } from './scale/filled-database.js';
@@ -26,34 +26,14 @@ import { sampleOf } from './scale/sample.js';
 import { runSweep, SWEEPS } from './scale/sweeps.js';
 import { isNotFlat, isSlowTotal, timed, type Walked, walk } from './scale/walk.js';
 
-const options = readOptions();
-
-function readOptions() {
-  try {
-    const { values } = parseArgs({
-      options: {
-        devices: { type: 'string', default: '20000' },
-        keep: { type: 'string' },
-        only: { type: 'string', default: '' },
-        calls: { type: 'string', default: '10' },
-        json: { type: 'boolean', default: false },
-        plans: { type: 'boolean', default: false },
-      },
-    });
-    const devices = wholeNumber('devices', values.devices);
-    if (values.keep === '') throw new Error('--keep takes a directory');
-    return { ...values, devices, calls: wholeNumber('calls', values.calls) };
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(2);
-  }
-}
-
-function wholeNumber(name: string, text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value > 0) return value;
-  throw new Error(`--${name} takes a whole number above 0, not "${text}"`);
-}
+const options = readOptions({
+  devices: 20_000,
+  keep: '',
+  only: '',
+  calls: 10,
+  json: false,
+  plans: false,
+});
 
 /** A slow list is not asked for ten times. */
 const BUDGET_MS = 300;
@@ -154,7 +134,7 @@ async function runOn(url: string, dataDir: string): Promise<void> {
   }
 }
 
-overDatabase(options.keep, runOn).catch((error: unknown) => {
+overDatabase(options.keep || undefined, runOn).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = 1;
 });

@@ -4,7 +4,7 @@
 // --pgbouncer puts Debian's PgBouncer in transaction mode between the processes and the database.
 // BENCH_DATABASE_URL uses a PostgreSQL elsewhere (a superuser's URL), which is not crashed.
 import { writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
+import { readOptions } from './load/options.js';
 import { type BenchServer, openBenchServer } from './push/bench-server.js';
 import { depSync } from './soak/dep/dep-sync.js';
 import { runEmbedded } from './soak/embedded/run-embedded.js';
@@ -20,28 +20,26 @@ import { enrollStorm } from './soak/storm/enroll-storm.js';
 import type { StormWay } from './soak/storm/storm-devices.js';
 import { twoProcesses } from './soak/two-processes.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '10000' },
-    jobs: { type: 'string', default: '10000' },
-    outage: { type: 'string', default: '60' },
-    inputs: { type: 'string', default: '100000' },
-    storm: { type: 'string', default: '2000' },
-    dep: { type: 'string', default: '100000' },
-    kills: { type: 'string', default: '10' },
-    full: { type: 'string', default: '30' },
-    seconds: { type: 'string', default: '10' },
-    held: { type: 'string', default: '1000' },
-    fleet: { type: 'string', default: '500' },
-    pgbouncer: { type: 'boolean', default: false },
-    only: { type: 'string', default: '' },
-    json: { type: 'string' },
-  },
+const options = readOptions({
+  devices: 10_000,
+  jobs: 10_000,
+  outage: 60,
+  inputs: 100_000,
+  storm: 2000,
+  dep: 100_000,
+  kills: 10,
+  full: 30,
+  seconds: 10,
+  held: 1000,
+  fleet: 500,
+  pgbouncer: false,
+  only: '',
+  json: '',
 });
 
 const FULL: Size = {
-  jobs: Number(options.jobs),
-  outageMs: Number(options.outage) * 1000,
+  jobs: options.jobs,
+  outageMs: options.outage * 1000,
   answerDelayMs: 200,
   skipsWaiting: false,
   silentMs: 30_000,
@@ -90,7 +88,7 @@ async function inFixture(): Promise<ScenarioResult[]> {
   const server = await openSoakServer();
   try {
     const databaseUrl = await server.newDatabase('soak');
-    const fixture = await openFixture({ databaseUrl, devices: Number(options.devices) });
+    const fixture = await openFixture({ databaseUrl, devices: options.devices });
     try {
       return await runAll(fixture);
     } finally {
@@ -114,7 +112,7 @@ async function runStorms(): Promise<ScenarioResult[]> {
     for (const [index, ways] of STORMS.entries()) {
       process.stderr.write(`${STORM} ${ways.join(', ')} …\n`);
       const databaseUrl = await server.newDatabase(`storm${index}`);
-      const devices = Number(options.storm);
+      const devices = options.storm;
       results.push(await enrollStorm({ databaseUrl, devices, ways, keys: STORM_KEYS }));
     }
     return results;
@@ -131,7 +129,7 @@ async function runDep(): Promise<ScenarioResult> {
   try {
     process.stderr.write(`${DEP} …\n`);
     const databaseUrl = await server.newDatabase(DEP);
-    return await depSync({ databaseUrl, devices: Number(options.dep) });
+    return await depSync({ databaseUrl, devices: options.dep });
   } finally {
     await server.stop();
   }
@@ -144,8 +142,8 @@ async function runHeld(): Promise<ScenarioResult[]> {
   try {
     process.stderr.write(`${HELD} …\n`);
     const databaseUrl = await server.newDatabase('held');
-    const connections = Number(options.held);
-    return await heldConnections({ databaseUrl, connections, seconds: Number(options.seconds) });
+    const connections = options.held;
+    return await heldConnections({ databaseUrl, connections, seconds: options.seconds });
   } finally {
     await server.stop();
   }
@@ -159,7 +157,7 @@ async function runTwo(): Promise<ScenarioResult> {
   try {
     process.stderr.write(`${TWO} …\n`);
     const databaseUrl = await server.newDatabase('two');
-    const devices = Number(options.fleet);
+    const devices = options.fleet;
     return await twoProcesses({ databaseUrl, devices, commandsPerDevice: COMMANDS_PER_DEVICE });
   } finally {
     await server.stop();
@@ -168,7 +166,7 @@ async function runTwo(): Promise<ScenarioResult> {
 
 async function main(): Promise<void> {
   const results = 'mutations'.includes(options.only)
-    ? await mutations(Number(options.inputs), process.pid.toString())
+    ? await mutations(options.inputs, process.pid.toString())
     : [];
   if (Object.keys(SCENARIOS).some((key) => key.includes(options.only))) {
     results.push(...(await inFixture()));
@@ -177,15 +175,15 @@ async function main(): Promise<void> {
   if (DEP.includes(options.only)) results.push(await runDep());
   if (LARGE_BODIES.includes(options.only)) {
     process.stderr.write(`${LARGE_BODIES} …\n`);
-    results.push(await largeBodies({ seconds: Number(options.seconds) }));
+    results.push(await largeBodies({ seconds: options.seconds }));
   }
   if (TWO.includes(options.only)) results.push(await runTwo());
   if (HELD.includes(options.only)) results.push(...(await runHeld()));
   const { only, kills, full } = options;
-  const embedded = { only, kills: Number(kills), fullMs: Number(full) * 1000 };
+  const embedded = { only, kills, fullMs: full * 1000 };
   results.push(...(await runEmbedded(embedded)));
   for (const result of results) say(describe(result));
-  if (options.json !== undefined) {
+  if (options.json !== '') {
     writeFileSync(options.json, `${JSON.stringify(results, null, 2)}\n`);
   }
   if (results.some(({ broken }) => broken.length > 0)) process.exitCode = 1;

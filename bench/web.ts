@@ -4,9 +4,9 @@
 // beside consoles that ask what a browser asks. DATABASE_URL, or BENCH_DATABASE_URL, uses an empty database
 // elsewhere; --keep fills DIR once and uses it again.
 import { randomBytes } from 'node:crypto';
-import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { ApiClient } from './load/api-client.js';
+import { readOptions } from './load/options.js';
 import { startServerProcess } from './load/server-process.js';
 import { type FilledDatabase, fillDatabase, overDatabase } from './scale/filled-database.js';
 import { type Console, launchBrowser } from './web/browser.js';
@@ -25,16 +25,14 @@ import {
 } from './web/report.js';
 import { measureScrolling } from './web/scrolling.js';
 
-const { values: options } = parseArgs({
-  options: {
-    devices: { type: 'string', default: '20000' },
-    keep: { type: 'string' },
-    runs: { type: 'string', default: '7' },
-    consoles: { type: 'string', default: '20' },
-    rows: { type: 'string', default: '3000' },
-    seconds: { type: 'string', default: '5' },
-    json: { type: 'boolean', default: false },
-  },
+const options = readOptions({
+  devices: 20_000,
+  keep: '',
+  runs: 7,
+  consoles: 20,
+  rows: 3000,
+  seconds: 5,
+  json: false,
 });
 
 const POLL_ROUNDS = 3;
@@ -64,21 +62,21 @@ async function measure(
   const { pages, ...seen } = await inBrowser(served);
   const polls = await measurePolls(
     { client, seed, server: served },
-    { pages, rounds: POLL_ROUNDS, seconds: Number(options.seconds) },
+    { pages, rounds: POLL_ROUNDS, seconds: options.seconds },
   );
   say(describePolls(polls));
   return { devices, ...seen, polls };
 }
 
 async function inBrowser(served: Served) {
-  const runs = Number(options.runs);
+  const runs = options.runs;
   const browser = await launchBrowser();
   const api = new ApiClient(served.port, served.token);
   try {
     const console: Console = { ...served, browser };
     const first = await measureFirstList(console, runs);
     say(describeFirst(first));
-    const scrolls = await measureScrolling(console, Number(options.rows));
+    const scrolls = await measureScrolling(console, options.rows);
     say(describeScrolls(scrolls));
     const filtered = await measureFilters(console, api, runs);
     say(describeFilters(filtered));
@@ -88,7 +86,7 @@ async function inBrowser(served: Served) {
       const kind = isConditional ? 'conditional' : 'whole';
       say(`a console asks every ${(everyMs / 1000).toFixed(1)} s, ${kind}: ${path}`);
     }
-    const count = Number(options.consoles);
+    const count = options.consoles;
     const pages = Array.from({ length: count }, (_, n) => recorded[n % recorded.length] ?? []);
     return { first, scrolls, filtered, pages };
   } finally {
@@ -101,7 +99,7 @@ async function runOn(databaseUrl: string, dataDir: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    const fill = { client, devices: Number(options.devices), directory: dataDir, say };
+    const fill = { client, devices: options.devices, directory: dataDir, say };
     const filled = await fillDatabase(databaseUrl, fill);
     const token = randomBytes(24).toString('base64url');
     const settings = { ADMIN_TOKEN: token, ROLE: 'web' };
@@ -122,7 +120,7 @@ async function runOn(databaseUrl: string, dataDir: string): Promise<void> {
   }
 }
 
-overDatabase(options.keep, runOn).catch((error: unknown) => {
+overDatabase(options.keep || undefined, runOn).catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
   process.exitCode = 1;
 });
