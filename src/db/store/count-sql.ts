@@ -1,5 +1,6 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
+import { listedByValues, matchesOfValues } from './few-values.js';
 import { alias } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
 import { listedAlone } from './narrowed-sql.js';
@@ -11,6 +12,8 @@ export const EXACT_LIMIT = 100_000;
 
 /** From here on an estimate shows that there are more, so that nothing is counted. */
 const SURELY_MORE = 2 * EXACT_LIMIT;
+/** Before, where this many standard deviations less would still be more. */
+const DEVIATIONS = 4;
 /** The same of PostgreSQL's own number of all rows, which is too high until a vacuum where many were removed. */
 const SURELY_LARGE = 5 * EXACT_LIMIT;
 
@@ -65,7 +68,7 @@ function limitedSql(query: ListQuery): Sql {
     columns.push(parent.text);
     bindings.push(...parent.bindings);
   }
-  const counted = `select ${upToLimit(query, where.text)} as total`;
+  const counted = `select ${upToLimit(matchesSql(query, where).text)} as total`;
   const text = `with counted as materialized (${counted}) select ${columns.join(', ')} from counted`;
   return { text, bindings, isPlannedOnce: isPlannedOnce(query), isShared: false };
 }
@@ -73,7 +76,7 @@ function limitedSql(query: ListQuery): Sql {
 /** A whole table that PostgreSQL knows to be large is not counted. */
 function wholeSql(query: ListQuery): Sql {
   const large = `size.rows > ${SURELY_LARGE}`;
-  const total = `case when ${large} then ${EXACT_LIMIT + 1} else ${upToLimit(query, 'true')} end`;
+  const total = `case when ${large} then ${EXACT_LIMIT + 1} else ${upToLimit(`select 1 from ${from(query)}`)} end`;
   const counted = `select ${total} as total, size.rows from (${sizeSql(query)}) as size`;
   const estimate = `case when total > ${EXACT_LIMIT} then rows end as estimate`;
   return {
@@ -89,15 +92,19 @@ function sampledFirstSql(query: ListQuery): Sql {
   const listed = listedAlone(query) ?? linkedAlone(query);
   if (listed !== undefined) return listedCountSql(listed);
   const where = conditions(query);
+  const ofValues = listedByValues(query);
+  const matches = ofValues ? matchesOfValues(ofValues) : matchesSql(query, where);
   const matching = matchingSql(query, where.text);
+  const spread = spreadSql(query, where.text);
   const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * 100 / ${PERCENT} end`;
-  const total = `case when sample.rows > ${SURELY_MORE} then ${EXACT_LIMIT + 1}
-  else ${upToLimit(query, where.text)} end`;
+  const isMore = `case when rows > ${SURELY_MORE} then true
+    when rows > ${EXACT_LIMIT} then rows * (1 - ${DEVIATIONS} * (${spread})) > ${EXACT_LIMIT} else false end`;
+  const total = `case when ${isMore} then ${EXACT_LIMIT + 1} else ${upToLimit(matches.text)} end`;
   const text = `with sample as materialized (
   select ${rows} as rows from (${pagesSql(query.shape.table)}) as size
 ), counted as materialized (select ${total} as total, sample.rows from sample)
 select total, case when total > ${EXACT_LIMIT} then round(rows)::bigint end as estimate from counted`;
-  const bindings = [...where.bindings, ...where.bindings];
+  const bindings = [...where.bindings, ...where.bindings, ...matches.bindings];
   return { text, bindings, isPlannedOnce: false, isShared: false };
 }
 
@@ -113,6 +120,13 @@ function matchingSql({ shape, filter: [node, ...others] }: ListQuery, where: str
   const version = `${TABLE}.${quoted(column.name)}`;
   const versions = `(select ${version}, count(*) as rows from ${sample} group by 1 offset 0) as ${TABLE}`;
   return `select coalesce(sum(${TABLE}.rows), 0) from ${versions} where ${where}`;
+}
+
+/** How far the sample may be from the truth, in parts of it: what a page holds varies more than chance if like rows lie together. */
+function spreadSql({ shape }: ListQuery, where: string): string {
+  const page = `(${TABLE}.ctid::text::point)[0]`;
+  const pages = `select count(*) as rows from ${sampled(shape)} where ${where} group by ${page}`;
+  return `select sqrt(sum(rows * rows)) / sum(rows) from (${pages}) as pages`;
 }
 
 /** The ids are counted by an index alone, without the rows that they lead to. */
@@ -132,9 +146,12 @@ function from(query: ListQuery): string {
   return `${tableOf(query)} as ${TABLE}`;
 }
 
-function upToLimit(query: ListQuery, where: string): string {
-  const matches = `select 1 from ${from(query)} where ${where} limit ${EXACT_LIMIT + 1}`;
-  return `(select count(*) from (${matches}) as matches)`;
+function matchesSql(query: ListQuery, { text, bindings }: Sql): Sql {
+  return { text: `select 1 from ${from(query)} where ${text}`, bindings };
+}
+
+function upToLimit(matches: string): string {
+  return `(select count(*) from (${matches} limit ${EXACT_LIMIT + 1}) as matches)`;
 }
 
 /** The pages of a table, and its rows as the planner estimates them: those a page, times its pages now. */

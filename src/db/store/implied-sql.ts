@@ -1,5 +1,5 @@
 import type { FlagIndex } from '../../jsonapi/definition/shape.js';
-import type { Column, FilterNode, Scalar } from '../../jsonapi/query/filter-node.js';
+import type { Column, FilterNode, NodeOf, Scalar } from '../../jsonapi/query/filter-node.js';
 import type { Sql } from '../connection/statement-runner.js';
 import { quoted, searchText, type TextRule, textOperator } from './text-sql.js';
 
@@ -12,7 +12,10 @@ const NOTHING: Sql = { text: 'false', bindings: [] };
 export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   if (!('column' in node) || node.column.foundBy === undefined) return undefined;
   const { foundBy } = node.column;
-  if ('texts' in foundBy) return searchedSql(searchText(foundBy.texts, table), node);
+  if ('texts' in foundBy) {
+    const isFound = foundBy.byStart === true && node.kind === 'text' && node.op === 'startswith';
+    return isFound ? undefined : searchedSql(searchText(foundBy.texts, table), node);
+  }
   if ('flags' in foundBy) return flagSql(foundBy.flags, node, table);
   if ('values' in foundBy) return storedValueSql(foundBy.values, node, table);
   if ('risingIn' in foundBy) return risingSql(foundBy.risingIn, node, table);
@@ -34,9 +37,14 @@ function searchedSql(texts: string, node: FilterNode): Sql | undefined {
 }
 
 /**
- * The expression is that of the index. `is` lets the planner see from the column that no row has the value:
- * it takes `= false` to be true of rows without a value, too.
+ * Lets the planner see from the column that no row has the value: it takes `= false` to be true of rows
+ * without a value, too.
  */
+function isValue({ column, value }: NodeOf<'compare'>, table: string): string {
+  return typeof value === 'boolean' ? ` and ${table}.${quoted(column.name)} is ${value}` : '';
+}
+
+/** The expression is that of the index. */
 function flagSql(
   flags: FlagIndex,
   node: FilterNode & { column: Column },
@@ -51,8 +59,7 @@ function flagSql(
   if (position === 0 || flags.apart?.[`${node.value}`].includes(name)) return undefined;
   const values = columns.map((column) => `${table}.${quoted(column)}`).join(', ');
   const found = `array_positions(array[${values}], ${node.value}) @> array[?::integer]`;
-  const text = `${found} and ${table}.${quoted(name)} is ${node.value}`;
-  return { text, bindings: [position] };
+  return { text: found + isValue(node, table), bindings: [position] };
 }
 
 /** As much of a text as an index holds of it. */
@@ -73,10 +80,8 @@ function storedValueSql(
     return `'${index + 1}:' || ${indexedSql(column, `${table}.${quoted(column.name)}`)}`;
   });
   const sought = `'${position}:' || ${indexedSql({ ...node.column, kind: 'text' }, '?::text')}`;
-  return {
-    text: `array[${stored.join(', ')}] @> array[${sought}]`,
-    bindings: [String(node.value)],
-  };
+  const found = `array[${stored.join(', ')}] @> array[${sought}]`;
+  return { text: found + isValue(node, table), bindings: [String(node.value)] };
 }
 
 function indexedSql({ kind, ignoreCase }: Column, sql: string): string {

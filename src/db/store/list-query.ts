@@ -1,5 +1,6 @@
 import type { ListQuery } from '../../jsonapi/store.js';
 import type { Sql } from '../connection/statement-runner.js';
+import { firstOfValues, listedByValues } from './few-values.js';
 import { alias, allOf } from './filter-sql.js';
 import { keyColumns, orderBy, type SortKey } from './keyset.js';
 import { listedPage, ruleSql } from './narrowed-sql.js';
@@ -54,23 +55,30 @@ function limitSql({ limit, offset = 0 }: Slice, isOnce: boolean): Sql {
  * the order of the ids.
  */
 function selectSql(query: ListQuery, slice: Slice, columns: string): Sql {
-  const { keys, range, offset = 0 } = slice;
-  const listed = listedPage(query, keys);
-  const where = listed
-    ? allOf([...(range ? [range] : []), listed.where])
-    : conditions(query, range ? [range] : []);
-  const from = `from ${tableOf(query)} as ${TABLE}`;
+  const { keys, offset = 0 } = slice;
+  const source = sourceSql(query, slice);
   const order = `order by ${orderBy(keys)}`;
   const isOnce = isPlannedOnce(query) && offset === 0;
   const limit = limitSql(slice, isOnce);
-  const page = `${listed ? `from ${listedFrom(listed)}` : from} where ${where.text} ${order} ${limit.text}`;
+  const page = `${source.text} ${order} ${limit.text}`;
   const isDirect = isOnce || (query.shape.isView === true && offset === 0);
+  const from = `from ${tableOf(query)} as ${TABLE}`;
   const text =
     keys.length === 1 && isDirect
       ? `select ${columns} ${page}`
       : `select ${columns} ${from} where ${TABLE}."id" in (select ${TABLE}."id" ${page}) ${order}`;
-  const bindings = [...where.bindings, ...limit.bindings];
-  return { text, bindings, isPlannedOnce: isOnce };
+  return { text, bindings: [...source.bindings, ...limit.bindings], isPlannedOnce: isOnce };
+}
+
+/** The rows of one range: of another table, or value by value, where that leads to them. */
+function sourceSql(query: ListQuery, { keys, range, limit, offset = 0 }: Slice): Sql {
+  const ofValues = keys.length === 1 ? listedByValues(query) : undefined;
+  if (ofValues) return firstOfValues(ofValues, { keys, range, limit: limit + offset });
+  const listed = listedPage(query, keys);
+  const ranges = range ? [range] : [];
+  const where = listed ? allOf([...ranges, listed.where]) : conditions(query, ranges);
+  const rows = listed ? listedFrom(listed) : `${tableOf(query)} as ${TABLE}`;
+  return { text: `from ${rows} where ${where.text}`, bindings: where.bindings };
 }
 
 /** How many rows of the list are in one range of it. */

@@ -226,6 +226,6 @@ export function count(): Attribute {
 }
 
 /** The same attribute under several names. */
-export function each(shared: Attribute, names: string[]): Record<string, Attribute> {
+export function each<Shared>(shared: Shared, names: string[]): Record<string, Shared> {
   return Object.fromEntries(names.map((name) => [name, shared]));
 }

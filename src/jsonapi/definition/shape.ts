@@ -64,9 +64,18 @@ export interface FlagIndex {
   apart?: { true: readonly string[]; false: readonly string[] };
 }
 
+/**
+ * Texts of few different values, each with an index on it and the id, and the operator by which that index
+ * has the values in order: `~>~` where it has them by their bytes. A rule for a part of one reads the values
+ * first, and of each the rows.
+ */
+export type FewValues = Readonly<Record<string, '>' | '~>~'>>;
+
 /** Columns that a search covers; an index has their joined text. */
 export interface SearchedTexts {
   columns: readonly string[];
+  /** Of these, those that have an index of their own by how they start. */
+  byStart?: readonly string[];
   /** Those of another table, with its column of the resource's id. */
   others?: { table: string; foreignKey: string; columns: readonly string[] };
 }
@@ -117,6 +126,8 @@ export interface ResourceShape {
   narrowed?: Narrowed;
   /** Where lists by an attribute alone are read. */
   keptApart?: KeptApart;
+  /** Texts by a part of which lists are read value by value. */
+  fewValues?: FewValues;
   attributes: Record<string, Attribute>;
   relationships: Record<string, ToOne | ToManyShape>;
 }

@@ -29,11 +29,12 @@ export interface Column {
   kind: 'text' | 'version' | 'integer' | 'number' | 'boolean' | 'timestamp' | 'uuid';
   ignoreCase: boolean;
   /**
-   * What is indexed instead of the column: joined texts, the bytes that it shows in hexadecimal, the
-   * positions of booleans, the values of these columns together; or the table in which it rises with the id.
+   * What is indexed instead of the column: joined texts (`byStart`: beside an index of its own by how it
+   * starts), the bytes that it shows in hexadecimal, the positions of booleans, the values of these columns
+   * together; or the table in which it rises with the id.
    */
   foundBy?:
-    | { texts: readonly string[] }
+    | { texts: readonly string[]; byStart?: boolean }
     | { bytes: string }
     | { flags: FlagIndex }
     | { values: readonly Column[] }

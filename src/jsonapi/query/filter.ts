@@ -200,7 +200,9 @@ function foundByIndex(
   name: string,
   { search, flagIndex, valueIndex, risesWithId, hexOf = {}, table, attributes }: ResourceDefinition,
 ): Column['foundBy'] {
-  if (search?.columns.includes(name)) return { texts: search.columns };
+  if (search?.columns.includes(name)) {
+    return { texts: search.columns, byStart: search.byStart?.includes(name) === true };
+  }
   if (flagIndex && [...flagIndex.true, ...flagIndex.false].includes(name)) {
     return { flags: flagIndex };
   }

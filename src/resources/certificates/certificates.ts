@@ -68,6 +68,7 @@ export const certificates = defineResource<CertificateServices>({
   table: 'certificates',
   alwaysArray: true,
   hexOf: { fingerprint_sha256: 'fingerprint' },
+  fewValues: { issuer: '>' },
   views: [
     view('/ca_certificates', 'mdm.cacert'),
     view('/push_certificates', 'mdm.pushcert'),

@@ -8,6 +8,7 @@ export const deviceChanges = defineResource({
   type: 'device_changes',
   path: '/device_changes',
   table: 'device_changes',
+  fewValues: { attribute: '>' },
   access: { read: 'viewer', create: null, update: null, delete: null },
   attributes: {
     kind: oneOf(['attribute', 'application', 'profile', 'certificate'], READ_ONLY),

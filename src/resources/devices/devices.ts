@@ -1,3 +1,4 @@
+import { each } from '../../jsonapi/definition/attributes.js';
 import { defineResource, type ToMany } from '../../jsonapi/definition/definition.js';
 import { deviceCommands } from '../commands/device-commands.js';
 import { booleansOf, operatorWrites } from '../common.js';
@@ -78,6 +79,14 @@ const VALUES = [
   ...['profile_uuid', 'device_id', 'supplemental_os_version_extra', 'description'],
 ];
 
+/** An index has their values by their bytes. */
+const TEXTS_OF_MANY = [
+  ...['model', 'model_number', 'product_name', 'software_update_device_id', 'color'],
+  ...['os', 'device_family', 'time_zone', 'os_version', 'build_version', 'device_assigned_by'],
+  ...['profile_status', 'current_carrier_network', 'sim_carrier_network'],
+  ...['subscriber_carrier_network', 'current_mnc'],
+];
+
 export const devices = defineResource<DeviceServices>({
   type: 'devices',
   path: '/devices',
@@ -85,15 +94,25 @@ export const devices = defineResource<DeviceServices>({
   access: operatorWrites,
   search: {
     columns: [
-      ...['device_name', 'hostname', 'serial_number', 'udid', 'enrollment_id', 'asset_tag'],
-      'managed_apple_account',
+      ...['device_name', 'hostname', 'local_hostname', 'serial_number', 'udid', 'enrollment_id'],
+      ...[
+        'asset_tag',
+        'managed_apple_account',
+        'wifi_mac',
+        'bluetooth_mac',
+        'ethernet_mac',
+        'imei',
+      ],
+      ...['iccid', 'phone_number', 'eas_device_identifier'],
     ],
+    byStart: ['hostname', 'local_hostname', 'iccid', 'phone_number', 'eas_device_identifier'],
     others: {
       table: 'device_users',
       foreignKey: 'device_id',
       columns: ['short_name', 'long_name'],
     },
   },
+  fewValues: { ...each('~>~' as const, TEXTS_OF_MANY), model_name: '>' },
   keptApart: { attribute: 'last_seen', table: 'device_contacts', id: 'device_id' },
   codes: {
     findings: {

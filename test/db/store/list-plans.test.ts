@@ -28,12 +28,14 @@ update devices set enrollment_state = 'unenrolled', unenrolled_at = '2026-05-01'
 update devices set model = 'MGNR3LL', product_name = 'Mac16,1', time_zone = 'Europe/Paris', iccid = '89',
     is_supervised = true, user_approved_enrollment = true, fde_enabled = true, firewall_enabled = true,
     sip_enabled = true, passcode_present = true, passcode_compliant = true, is_activation_lock_enabled = false,
-    is_multi_user = false, is_apple_silicon = true, authenticated_at = now();
+    is_multi_user = false, is_apple_silicon = true, authenticated_at = now(),
+    wifi_mac = 'a0:b0:' || id, imei = '35' || id || '00', phone_number = '+49 ' || id;
 update devices set model = 'MKGR3LL', product_name = 'Rare1,1', time_zone = 'Asia/Tokyo', iccid = '8949',
     is_supervised = false, user_approved_enrollment = false, fde_enabled = false, firewall_enabled = false,
     sip_enabled = false, passcode_present = false, passcode_compliant = false, is_activation_lock_enabled = true,
     is_multi_user = true, is_apple_silicon = false, authenticated_at = '2020-05-01', color = 'GOLD',
-    profile_status = 'removed', os_version = '15.8.2', device_capacity = 2048
+    profile_status = 'removed', os_version = '15.8.2', device_capacity = 2048,
+    wifi_mac = '64:9a:6e', imei = '3557733', phone_number = '+1 555'
   where id = (select max(id) from devices);
 insert into certificates (purpose, der, fingerprint, subject, issuer, serial, x509_cn, not_before, not_after,
     created_at)
@@ -225,7 +227,13 @@ describe('a page of the one row with a rare value', () => {
     ['devices', 'hostname', 'endswith', 're.example.com'],
     ['devices', 'model', 'eq', 'MKGR3LL'],
     ['devices', 'product_name', 'startswith', 'Rare'],
+    ['devices', 'model', 'contains', 'KGR3'],
+    ['devices', 'product_name', 'ilike', '%ARE1%'],
     ['devices', 'time_zone', 'eq', 'Asia/Tokyo'],
+    ['devices', 'time_zone', 'endswith', '/Tokyo'],
+    ['devices', 'wifi_mac', 'contains', '9a:6e'],
+    ['devices', 'imei', 'endswith', '57733'],
+    ['devices', 'phone_number', 'startswith', '+1 55'],
     ['devices', 'color', 'eq', 'GOLD'],
     ['devices', 'profile_status', 'startswith', 'remo'],
     ['devices', 'os_version', 'startswith', '15.8'],
@@ -254,7 +262,10 @@ describe('a page of the one row with a rare value', () => {
     ['certificates', 'not_after', 'le', '2020-05-01T00:00:00+00:00'],
     ['certificates', 'revocation_reason', 'eq', 'superseded'],
     ['commands', 'is_forced', 'eq', true],
+    ['certificates', 'issuer', 'contains', 'Rare'],
     ['audit_events', 'role', 'eq', 'system'],
+    ['audit_events', 'actor', 'contains', 'yste'],
+    ['audit_events', 'action', 'endswith', '.create'],
     ['audit_events', 'source_address', 'eq', '10.9.9.9'],
     ['audit_events', 'target_type', 'eq', 'certificates'],
     ['audit_events', 'outcome', 'eq', 'failure'],

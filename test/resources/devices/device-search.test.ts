@@ -16,6 +16,17 @@ beforeAll(async () => {
       { serial_number: 'DMQFINDME', udid: UDID, asset_tag: 'IT-4711' },
       { serial_number: 'F9X', managed_apple_account: 'ben@example.com', device_name: '100%_done' },
       { serial_number: 'NONE' },
+      {
+        serial_number: 'PHONE',
+        wifi_mac: 'a4:83:e7:0c:11:2b',
+        bluetooth_mac: 'a4:83:e7:0c:11:2c',
+        imei: '356789101112131',
+        iccid: '8949226201',
+        phone_number: '+41791112233',
+        eas_device_identifier: 'APPLDNPX',
+        local_hostname: 'bens-phone',
+      },
+      { serial_number: 'MAC', ethernet_mac: 'a4:83:e7:0c:11:2d' },
     ])
     .returning(['id', 'serial_number']);
   tagged = rows[1].id;
@@ -51,6 +62,14 @@ describe('filter[search] of devices', () => {
     ['the long name of a user', 'é martin', ['NONE']],
     ['wildcards, which are plain characters', '0%_d', ['F9X']],
     ['spaces around it', '  4711 ', ['DMQFINDME']],
+    ['a Wi-Fi address', 'A4:83:E7:0C:11:2B', ['PHONE']],
+    ['a Bluetooth address', '0c:11:2c', ['PHONE']],
+    ['an Ethernet address', '0c:11:2d', ['MAC']],
+    ['an IMEI', '35678910', ['PHONE']],
+    ['an ICCID', '8949226201', ['PHONE']],
+    ['a phone number', '791112233', ['PHONE']],
+    ['an Exchange identifier', 'appldnpx', ['PHONE']],
+    ['a local host name', 'bens-ph', ['PHONE']],
     ['nothing', 'not there', []],
   ])('finds a device by %s', async (_case, text, serials) => {
     expect(await find(text)).toEqual(serials);
@@ -76,7 +95,7 @@ describe('filter[search] of devices', () => {
     const { body } = await api.get(
       `/devices?sort=-serial_number&filter=${encodeURIComponent(rule)}`,
     );
-    expect(body.meta).toEqual({ count: 3, total: 3 });
+    expect(body.meta).toEqual({ count: 5, total: 5 });
     const wrong = JSON.stringify([{ name: 'search', op: 'like', val: 'anna' }]);
     const refused = await api.get(`/devices?filter=${encodeURIComponent(wrong)}`);
     expect(refused.body.errors[0].detail).toBe('"search" takes the operator "contains"');
