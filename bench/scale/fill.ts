@@ -25,6 +25,7 @@ export const LARGE_TABLES = [
   'device_identities',
   'device_inventories',
   'device_contacts',
+  'device_levels',
   'certificates',
   'installed_certificates',
   'installed_profiles',
@@ -49,6 +50,11 @@ select id, coalesce(enrolled_at, now()) from devices where is_enrolled`;
 
 const CONTACTS = `
 insert into device_contacts (device_id, last_seen) select id, last_seen from devices`;
+
+const LEVELS = `
+insert into device_levels (device_id, battery_level, available_device_capacity, last_cloud_backup_date)
+select id, battery_level, available_device_capacity, last_cloud_backup_date from devices
+where battery_level is not null or available_device_capacity is not null or last_cloud_backup_date is not null`;
 
 const ENDED = `
 insert into ended_commands (command_id, status)
@@ -87,6 +93,7 @@ async function copyFleet(client: pg.ClientBase, devices: number): Promise<void> 
   for (const source of sources) await copyRows(client, source);
   await client.query(INVENTORIES);
   await client.query(CONTACTS);
+  await client.query(LEVELS);
   await client.query(ENDED);
   await client.query(PUSHES);
   await client.query(TIME_ORDERS);

@@ -42,7 +42,7 @@ export class ListCosts {
     }
     if (sort === undefined || ordered.includes(sort)) return;
     const names = Object.keys(shape.attributes).filter((name) => {
-      return ordered.includes(name) || shape.keptApart?.attribute === name;
+      return ordered.includes(name) || isInOrderApart(shape, name);
     });
     const possible = ['id', ...names].join(', ');
     const message = `${size}: sort by one of ${possible}; or add a filter, which makes "${sort}" possible`;
@@ -67,7 +67,13 @@ function tooExpensive(message: string, parameter: string): AppError {
 function wholeSort({ sort: [first], filter, shape }: ListQuery): string | undefined {
   if (first === undefined || first.column === 'id' || filter.length > 0) return undefined;
   if (first.related !== undefined) return sortName(first);
-  return shape.keptApart?.attribute === first.column ? undefined : first.column;
+  return isInOrderApart(shape, first.column) ? undefined : first.column;
+}
+
+function isInOrderApart({ keptApart = [] }: ListQuery['shape'], name: string): boolean {
+  return keptApart.some(({ attributes, isOfKnownAlone = false }) => {
+    return !isOfKnownAlone && attributes.includes(name);
+  });
 }
 
 /** Whether a rule searches inside a text for less than a trigram index finds. */

@@ -50,21 +50,29 @@ function listedByValue({ shape, filter, scope }: ListQuery): ListedRows | undefi
   return { table, columns, keys: ['id'], where: valueSql(narrowed, values) };
 }
 
-function listedApart({ shape, filter, scope }: ListQuery): ListedRows | undefined {
-  const { keptApart } = shape;
-  if (keptApart === undefined || scope !== undefined) return undefined;
-  const { attribute, table, id } = keptApart;
-  const isOfAttribute = (node: FilterNode): boolean => {
-    return 'column' in node && node.column.name === attribute && node.kind !== 'columns';
-  };
-  if (!filter.every(isOfAttribute)) return undefined;
-  const columns = `${quoted(id)} as "id", ${quoted(attribute)}`;
-  return {
-    table,
-    columns,
-    keys: [attribute, 'id'],
-    where: allOf(filter.map((node) => filterSql(node))),
-  };
+function listedApart({ shape, filter, scope, sort }: ListQuery): ListedRows | undefined {
+  if (scope !== undefined) return undefined;
+  const [node] = filter;
+  const name = node === undefined ? sort[0]?.column : ownColumn(node);
+  const kept = shape.keptApart?.find(({ attributes }) => attributes.includes(name ?? ''));
+  if (name === undefined || kept === undefined) return undefined;
+  const { table, id, isOfKnownAlone = false } = kept;
+  if (!filter.every((one) => ownColumn(one) === name)) return undefined;
+  if (isOfKnownAlone && !filter.some(isOfKnown)) return undefined;
+  const columns = `${quoted(id)} as "id", ${quoted(name)}`;
+  const where = allOf(filter.map((one) => filterSql(one)));
+  return { table, columns, keys: [name, 'id'], where };
+}
+
+/** The column that a rule is about, and nothing else. */
+function ownColumn(node: FilterNode): string | undefined {
+  return 'column' in node && node.kind !== 'columns' ? node.column.name : undefined;
+}
+
+/** Whether no row without a value matches. */
+function isOfKnown(node: FilterNode): boolean {
+  if (node.kind === 'compare') return node.op !== 'ne';
+  return node.kind === 'age' || node.kind === 'in' || node.kind === 'between';
 }
 
 function impliedSql({ narrowed }: ResourceShape, node: FilterNode): Sql | undefined {

@@ -43,14 +43,16 @@ export interface Narrowed {
 }
 
 /**
- * A narrow table of all rows' values of an attribute that changes too often for an index of the resource's own
- * table, where each change would write to all indexes.
+ * A narrow table of the values of attributes that change too often for indexes of the resource's own table,
+ * where each change would write to all of them.
  */
 export interface KeptApart {
-  attribute: string;
+  attributes: readonly string[];
   table: string;
-  /** Its column of the resource's id. It has an index on the attribute and this. */
+  /** Its column of the resource's id. It has an index on each attribute and this. */
   id: string;
+  /** Whether it has no row of some resources, of which no value is known. */
+  isOfKnownAlone?: boolean;
 }
 
 /**
@@ -124,8 +126,8 @@ export interface ResourceShape {
   parts?: { attribute: string; views: Readonly<Record<string, string>> };
   /** How rows with some values of an enum are found without reading the others. */
   narrowed?: Narrowed;
-  /** Where lists by an attribute alone are read. */
-  keptApart?: KeptApart;
+  /** Where lists by one of the attributes alone are read. */
+  keptApart?: readonly KeptApart[];
   /** Texts by a part of which lists are read value by value. */
   fewValues?: FewValues;
   attributes: Record<string, Attribute>;

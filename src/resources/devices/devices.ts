@@ -113,7 +113,15 @@ export const devices = defineResource<DeviceServices>({
     },
   },
   fewValues: { ...each('~>~' as const, TEXTS_OF_MANY), model_name: '>' },
-  keptApart: { attribute: 'last_seen', table: 'device_contacts', id: 'device_id' },
+  keptApart: [
+    { attributes: ['last_seen'], table: 'device_contacts', id: 'device_id' },
+    {
+      attributes: ['battery_level', 'available_device_capacity', 'last_cloud_backup_date'],
+      table: 'device_levels',
+      id: 'device_id',
+      isOfKnownAlone: true,
+    },
+  ],
   codes: {
     findings: {
       table: 'device_findings',
