@@ -2,7 +2,7 @@ const devices = (count: number) =>
   count === 1 ? '1 device' : `${count.toLocaleString('en')} devices`;
 
 export const devicesText = {
-  search: 'Search by name, serial number, UDID, MAC address, IMEI, user or asset tag',
+  search: 'Search by name, serial number, user, MAC address or IMEI',
   searchShort: 'Type at least 3 characters',
   table: 'Devices',
   count: (total: number, estimated: boolean) =>
