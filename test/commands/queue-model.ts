@@ -9,13 +9,26 @@ export interface ModelCommand {
   wasSent: boolean;
   /** How many more times it may be sent. */
   ttl: number;
+  /** When it was put off last. */
+  putOffAt: number;
+  /** When the contact began in which it was sent last. */
+  contact: number;
 }
 
 const TTL = 5;
 
+interface Message {
+  /** When its contact began. */
+  contact: number;
+  offersPutOff: boolean;
+  except?: string;
+}
+
 /** What the queue of one device promises, in memory: the server has to agree at each step. */
 export class QueueModel {
   readonly commands: ModelCommand[] = [];
+  /** Counts the messages of the device. */
+  private now = 0;
 
   add(uuid: string, priority: number, scheduled?: string): void {
     const added = {
@@ -25,6 +38,8 @@ export class QueueModel {
       status: 'Queued',
       wasSent: false,
       ttl: TTL,
+      putOffAt: 0,
+      contact: 0,
     } as const;
     this.commands.push({ ...added });
   }
@@ -53,20 +68,26 @@ export class QueueModel {
 
   /** The UUID of the command that Idle is answered with. */
   poll(): string | undefined {
-    return this.next({ isIdle: true });
+    this.now += 1;
+    return this.next({ contact: this.now, offersPutOff: true });
   }
 
   /** Stores the answer, and returns the UUID of the next command. */
   report(uuid: string, answer: Answer): string | undefined {
+    this.now += 1;
     const command = this.find(uuid);
-    if (command !== undefined) store(command, answer);
-    return this.next({ isIdle: false, except: uuid });
+    if (command !== undefined) store(command, answer, this.now);
+    const contact = command?.contact ?? 0;
+    return this.next({ contact, offersPutOff: answer !== 'NotNow', except: uuid });
   }
 
-  private next({ isIdle, except }: { isIdle: boolean; except?: string }): string | undefined {
+  private next(message: Message): string | undefined {
+    const { contact, offersPutOff, except } = message;
     const waiting = this.commands
       .filter((each) => isPending(each) && each.uuid !== except)
-      .filter(({ status }) => isIdle || status !== 'NotNow')
+      .filter(({ status, putOffAt }) => {
+        return status !== 'NotNow' || (offersPutOff && putOffAt < contact);
+      })
       .sort((a, b) => b.priority - a.priority);
     const [first] = waiting;
     if (first === undefined) return undefined;
@@ -74,10 +95,11 @@ export class QueueModel {
       for (const each of this.commands) {
         if (each.status === 'Sent' && each.ttl === 0) each.status = 'Expired';
       }
-      return this.next(except === undefined ? { isIdle } : { isIdle, except });
+      return this.next(message);
     }
     first.status = 'Sent';
     first.wasSent = true;
+    first.contact = contact;
     first.ttl = Math.max(first.ttl - 1, 0);
     return first.uuid;
   }
@@ -92,9 +114,10 @@ function isPending({ status }: ModelCommand): boolean {
 }
 
 /** An answer also ends a command that was sent before it expired or was cancelled. */
-function store(command: ModelCommand, answer: Answer): void {
+function store(command: ModelCommand, answer: Answer, now: number): void {
   const isLate = ['Expired', 'Cancelled'].includes(command.status) && command.wasSent;
   if (!isPending(command) && !(isLate && answer !== 'NotNow')) return;
   if (answer === 'NotNow' && command.status === 'Sent') command.ttl += 1;
   command.status = answer;
+  if (answer === 'NotNow') command.putOffAt = now;
 }

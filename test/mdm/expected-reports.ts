@@ -119,6 +119,7 @@ export const EXPECTED: Record<string, ExpectedReport> = {
       itunes_store_account_hash: 'aAaAaAaAaAaAaAaAaAaAaAaAaAa=',
       itunes_store_account_is_active: true,
     },
+    rows: { device_levels: [{ available_device_capacity: 60.977592468261719 }] },
   },
   'Error.invalid-request-type.plist': {
     requestType: 'DeviceInformation',

@@ -80,7 +80,7 @@ describe('the queue', () => {
     expect((await command(uuid)).status).toBe('Acknowledged');
   });
 
-  it('offers a NotNow command again at the next Idle, not after the other answers', async () => {
+  it('offers a NotNow command again in the next contact, not after the other answers', async () => {
     const to = await target();
     const { device } = to;
     const [first, second, third] = [await queue(to), await queue(to), await queue(to)];
@@ -89,8 +89,32 @@ describe('the queue', () => {
     expect(offered(await device.report(second, 'Acknowledged'))).toBe(third);
     expect(offered(await device.report(third, 'NotNow'))).toBeUndefined();
     expect(offered(await device.idle())).toBe(first);
-    expect(offered(await device.report(first, 'Acknowledged'))).toBeUndefined();
+    expect(offered(await device.report(first, 'Acknowledged'))).toBe(third);
+    expect(offered(await device.report(third, 'NotNow'))).toBeUndefined();
     expect(offered(await device.idle())).toBe(third);
+  });
+
+  it('offers all that was put off in one contact, also after a command that goes first', async () => {
+    const to = await target();
+    const { device } = to;
+    const put = [await queue(to), await queue(to), await queue(to)];
+    let next = offered(await device.idle());
+    for (const uuid of put) {
+      expect(next).toBe(uuid);
+      next = offered(await device.report(uuid, 'NotNow'));
+    }
+    expect(next).toBeUndefined();
+    const urgent = await queue(to, { priority: 5 });
+    expect(offered(await device.idle())).toBe(urgent);
+    expect(offered(await device.report(urgent, 'Error'))).toBe(put[0]);
+    // Of those that were put off before, none follows one that is put off again.
+    expect(offered(await device.report(put[0] ?? '', 'NotNow'))).toBeUndefined();
+    expect(offered(await device.idle())).toBe(put[0]);
+    expect(offered(await device.report(put[0] ?? ''))).toBe(put[1]);
+    // An answer that comes twice is still of this contact.
+    expect(offered(await device.report(put[0] ?? ''))).toBe(put[1]);
+    expect(offered(await device.report(put[1] ?? ''))).toBe(put[2]);
+    expect(offered(await device.report(put[2] ?? ''))).toBeUndefined();
   });
 
   it('expires a command during a contact without offering NotNow commands again', async () => {

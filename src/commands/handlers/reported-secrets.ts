@@ -36,7 +36,7 @@ export async function escrow(
 
 /**
  * Stores the FileVault recovery key that a CMS message holds. Returns false when it is encrypted to
- * another certificate than the server's.
+ * another certificate than the server's: the former key is then no longer the device's.
  */
 export async function escrowRecoveryKey(
   deviceId: number,
@@ -44,7 +44,10 @@ export async function escrowRecoveryKey(
   context: HandlerContext,
 ): Promise<boolean> {
   const key = await context.openRecoveryKey(cms);
-  if (key === undefined) return false;
+  if (key === undefined) {
+    await noteUnknownSecret(context.trx, { deviceId, kind: 'filevault_recovery_key' });
+    return false;
+  }
   const bytes = Buffer.from(key, 'utf8');
   await escrow([{ deviceId, kind: 'filevault_recovery_key', bytes }], context);
   return true;
@@ -59,7 +62,6 @@ export const rotateFileVaultKey: ReportHandler = {
     if (!Buffer.isBuffer(cms) || cms.length === 0) return;
     if (await escrowRecoveryKey(deviceId, cms, context)) return;
     await escrow([{ deviceId, kind: 'fde_personal_recovery_key_cms', bytes: cms }], context);
-    await noteUnknownSecret(context.trx, { deviceId, kind: 'filevault_recovery_key' });
     const message =
       'the new recovery key is encrypted to another certificate than the server’s; it is kept as it came';
     context.warn(report, { deviceId }, message);

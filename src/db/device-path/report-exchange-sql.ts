@@ -6,8 +6,8 @@ interface Channel {
   parameter: { many: string; one: string; name: string };
   columns: string;
   join: string;
-  /** Whether the row of `commands` with this alias is addressed to the sender, `live l`. */
-  isOwn: (command: string) => string;
+  /** Whether the row of `commands` with this alias is addressed to the sender, `live l` or `sender`. */
+  isOwn: (command: string, sender?: string) => string;
   /** Whether the sender may receive commands. */
   isServed: string;
   /** Further CTEs. */
@@ -18,7 +18,7 @@ const DEVICE: Channel = {
   parameter: { many: '', one: '', name: '' },
   columns: '',
   join: '',
-  isOwn: (c) => `${c}.device_id = l.device_id and ${c}.device_user_id is null`,
+  isOwn: (c, l = 'l') => `${c}.device_id = ${l}.device_id and ${c}.device_user_id is null`,
   isServed: 'true',
   more: '',
 };
@@ -27,7 +27,7 @@ const USER: Channel = {
   parameter: { many: ', $9::text[]', one: ', $9::text', name: ', user_key' },
   columns: ', u.id as user_id, u.is_enrolled as is_user_enrolled',
   join: `left join device_users u on u.device_id = d.id and lower(u.user_key) = lower(q.user_key)`,
-  isOwn: (c) => `${c}.device_user_id = l.user_id`,
+  isOwn: (c, l = 'l') => `${c}.device_user_id = ${l}.user_id`,
   isServed: 'l.is_user_enrolled',
   more: `, user_seen as (
   update device_users u set last_seen = now() from live l where u.id = l.user_id
@@ -55,8 +55,9 @@ function one({ parameter: { one: type, name } }: Channel): string {
  * completes a command that expired or was cancelled meanwhile, since the device did execute it. Device and user
  * channel have separate commands.
  *
- * A device begins with Idle; its further messages report commands. A command answered NotNow is offered
- * again at an Idle, and a command of the last priority is only sent once there is no such command. The
+ * A contact begins with Idle; the further messages of the device report commands, which note when it began. A
+ * command answered NotNow is offered again in another contact, but not in reply to NotNow. A command of the
+ * last priority is only sent once there is no such command. The
  * commands of a cancelled batch become final some thousands at a time: none is sent meanwhile. The statement also
  * returns the facts of the device, to check that it is still eligible for the command.
  */
@@ -71,7 +72,10 @@ with sender as (
   left join devices d on d.id = i.device_id
   ${join}
 ), live as (
-  select * from sender
+  select sender.*, case when status = 'Idle' then now() else (
+    select c.contact_at from commands c where c.uuid = sender.uuid and ${isOwn('c', 'sender')}
+  ) end as contact_at
+  from sender
   where is_same_device and enrollment_state = 'enrolled' and pin_state in ('active', 'renewal')
 ), reported as (
   update commands c set
@@ -98,7 +102,7 @@ with sender as (
     where ${isOwn('c')} and ${isServed}
       and c.is_pending
       and c.uuid is distinct from l.uuid
-      and (l.status = 'Idle' or c.status <> 'NotNow')
+      and (c.status <> 'NotNow' or l.status <> 'NotNow' and c.acknowledged_at < l.contact_at)
       and (l.status = 'Idle' or c.priority > ${LAST_PRIORITY} or l.status <> 'NotNow' and not exists (
         select from commands w where ${isOwn('w')} and w.is_pending and w.status = 'NotNow'))
       and (c.after is null or c.after <= now())
@@ -111,7 +115,8 @@ with sender as (
   ) n
 ), sent as (
   update commands c set
-    status = 'Sent', sent_at = now(), attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
+    status = 'Sent', sent_at = now(), contact_at = l.contact_at,
+    attempts = c.attempts + 1, ttl = greatest(c.ttl - 1, 0)
   from next n join live l using (ord)
   where c.id = n.id and not n.exhausted
   returning n.ord, c.uuid, c.payload, c.payload_sha256, c.payload_values,

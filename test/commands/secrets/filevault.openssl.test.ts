@@ -113,6 +113,18 @@ function reportsKey(cms: Buffer) {
   return () => ({ SecurityInfo: { FDE_PersonalRecoveryKeyCMS: cms } });
 }
 
+/** The former key is there, but it is not the Mac's: no rotation is unlocked with it. */
+async function expectUnknown() {
+  const path = `/devices/${id}/secrets?filter[kind]=filevault_recovery_key&sort=id`;
+  const { body } = await adminApi(app).get(path);
+  const shown = body.data.map(({ attributes }: { attributes: object }) => attributes);
+  expect(shown).toMatchObject([
+    { state: 'superseded', is_current: false, is_known: true },
+    { state: 'confirmed', is_current: false, is_known: false },
+  ]);
+  expect((await queue('RotateFileVaultKey', { KeyType: 'personal' })).status).toBe(422);
+}
+
 describe('the FileVault recovery key of a Mac', () => {
   it.each(['-aes256', '-aes128', '-des3'])(
     'is opened when it is reported, encrypted with %s to the certificate of the profile',
@@ -161,17 +173,18 @@ describe('the FileVault recovery key of a Mac', () => {
     const RotateResult = { EncryptedNewRecoveryKey: cms };
     await carryOut('RotateFileVaultKey', parameters, () => ({ RotateResult }));
     expect((await values('fde_personal_recovery_key_cms')).at(-1)).toBe(cms.toString('base64'));
-    const path = `/devices/${id}/secrets?filter[kind]=filevault_recovery_key&sort=id`;
-    const { body } = await adminApi(app).get(path);
-    const shown = body.data.map(({ attributes }: { attributes: object }) => attributes);
-    expect(shown).toMatchObject([
-      { state: 'superseded', is_current: false, is_known: true },
-      { state: 'confirmed', is_current: false, is_known: false },
-    ]);
-    expect((await queue('RotateFileVaultKey', { KeyType: 'personal' })).status).toBe(422);
+    await expectUnknown();
     const again = encrypt(NEXT_KEY, await recipient());
     await carryOut('SecurityInfo', {}, reportsKey(again));
     expect((await values('filevault_recovery_key')).at(-1)).toBe(NEXT_KEY);
+  });
+
+  it('is not known any more once the Mac reports one for another certificate', async () => {
+    await carryOut('SecurityInfo', {}, reportsKey(encrypt(KEY, await recipient())));
+    const cms = encrypt(NEXT_KEY, app.authority.certificate.der);
+    await carryOut('SecurityInfo', {}, reportsKey(cms));
+    await carryOut('SecurityInfo', {}, reportsKey(cms));
+    await expectUnknown();
   });
 
   it('is not used for a second rotation while the first one waits', async () => {
