@@ -186,6 +186,25 @@ describe('SecurityInfo', () => {
   });
 });
 
+describe('a list', () => {
+  it.each([
+    ['InstalledApplicationList', 'installed_applications', { Identifier: 'com.example' }],
+    ['CertificateList', 'installed_certificates', CERTIFICATE],
+    ['ProfileList', 'installed_profiles', { PayloadIdentifier: 'com.example' }],
+  ])(
+    '%s of entries that cannot be read changes nothing, an empty one removes all',
+    async (type, table, entry) => {
+      await answer(type, { [type]: [entry, {}] });
+      const rows = await rowsOf(table);
+      expect(rows).toHaveLength(1);
+      await answer(type, { [type]: [{}, { Unknown: 1 }] });
+      expect(await rowsOf(table)).toEqual(rows);
+      await answer(type, { [type]: [] });
+      expect(await rowsOf(table)).toEqual([]);
+    },
+  );
+});
+
 describe('CertificateList', () => {
   it('reads the certificates, and keeps those that it cannot read', async () => {
     const { der, subject, issuer, serialHex, notBefore, notAfter, fingerprint } =

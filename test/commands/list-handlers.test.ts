@@ -26,11 +26,11 @@ async function rowsOf(table: string) {
 const CERTIFICATE = { CommonName: 'A device', IsIdentity: true };
 
 describe('InstalledApplicationList', () => {
-  it('accepts empty entries, and leaves out invalid ones', async () => {
+  it('leaves out entries of which nothing can be read', async () => {
     const uuid = await answer('InstalledApplicationList', {
-      InstalledApplicationList: [{}, { Unheard: 'of' }, 'no dictionary'],
+      InstalledApplicationList: [{}, { Unheard: 'of' }, 'no dictionary', { Name: 'Read' }],
     });
-    expect(await rowsOf('installed_applications')).toEqual([{}, {}]);
+    expect(await rowsOf('installed_applications')).toEqual([{ name: 'Read' }]);
     const command = await app.db.knex('commands').where({ uuid }).first();
     expect(command).toMatchObject({ status: 'Acknowledged', reason: null });
   });

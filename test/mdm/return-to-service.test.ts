@@ -134,6 +134,7 @@ describe('the check-in ReturnToService', () => {
     { enrollment_method: 'ota', enrolled_via_dep: null },
     { enrollment_type: 'user' },
     { platform: 'macOS' },
+    { platform: 'tvOS' },
   ])('is refused for a device that is not entitled: %j', async (facts) => {
     await set(ALL);
     await change(facts);

@@ -38,10 +38,14 @@ export function updateSchema({ from, to, write }: UpdateOptions): void {
   requireFolder(to);
   const read = PARTS.map((part) => ({ ...part, items: readPart(from, part) }));
   const license = readLicense(from);
-  for (const { name, items } of read) {
+  const files = read.map(({ name, items }) => {
     const file = join(to, name);
-    write(`${name}: ${items.length} items${changesOf(file, items)}`);
-    replace(file, schemaText(items, sourceOf(from, items)));
+    const line = `${name}: ${items.length} items${changesOf(file, items)}`;
+    return { file, line, text: schemaText(items, sourceOf(from, items)) };
+  });
+  for (const { file, line, text } of files) {
+    write(line);
+    replace(file, text);
   }
   replace(join(to, LICENSE), license);
   write(`written to ${to}; build again where that is the source, and restart the server`);
@@ -108,10 +112,7 @@ function readLicense(from: string): string {
 /** `, new: A, B; gone: C`; empty where the file is new or has the same items. */
 function changesOf(file: string, items: SchemaItemData[]): string {
   if (!existsSync(file)) return '';
-  const stored = JSON.parse(readFileSync(file, 'utf8')) as { items: Record<string, string>[] };
-  const before = new Set(
-    stored.items.map(({ requestType, payloadType }) => requestType ?? payloadType),
-  );
+  const before = new Set(namesIn(file));
   const after = new Set(items.map(({ head }) => head.requestType ?? head.payloadType));
   const listed = (title: string, names: (string | undefined)[]) =>
     names.length > 0 ? [`${title}: ${names.join(', ')}`] : [];
@@ -126,6 +127,17 @@ function changesOf(file: string, items: SchemaItemData[]): string {
     ),
   ];
   return found.length > 0 ? `, ${found.join('; ')}` : '';
+}
+
+/** What the file has that is to be replaced. */
+function namesIn(file: string): (string | undefined)[] {
+  try {
+    const stored = JSON.parse(readFileSync(file, 'utf8')) as { items: Record<string, string>[] };
+    return stored.items.map(({ requestType, payloadType }) => requestType ?? payloadType);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${file} is no schema, and nothing was written. Remove it: ${reason}`);
+  }
 }
 
 function sourceOf(from: string, items: SchemaItemData[]): SchemaSource {

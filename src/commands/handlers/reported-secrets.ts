@@ -72,10 +72,10 @@ export const rotateFileVaultKey: ReportHandler = {
 export const setFirmwarePassword: ReportHandler = {
   requestType: 'SetFirmwarePassword',
   handle: oneByOne(async (report, { trx, refuse }) => {
-    const answer = dictAt(report.body, 'SetFirmwarePassword');
-    if (answer?.PasswordChanged !== false) return;
+    const { PasswordChanged } = dictAt(report.body, 'SetFirmwarePassword') ?? report.body;
+    if (PasswordChanged !== false) return;
     await refuseSecretOf(trx, report.id);
-    refuse(report, [{ item: 'NewPassword', answer }]);
+    refuse(report, [{ item: 'NewPassword', answer: { PasswordChanged } }]);
   }),
 };
 

@@ -35,7 +35,10 @@ export function readColumns(dict: PlistDict, map: ColumnMap): Columns {
   return columns;
 }
 
-/** The rows of the list at `key`; undefined without one. AppError 422 beyond 10,000 entries. */
+/**
+ * The rows of the list at `key`, without entries of which nothing can be read; undefined without one. AppError
+ * 422 beyond 10,000 entries.
+ */
 export function listRows<Row extends InventoryRow>(
   body: PlistDict,
   key: string,
@@ -43,7 +46,15 @@ export function listRows<Row extends InventoryRow>(
 ): Row[] | undefined {
   const entries = dictsAt(body, key);
   assertRowCount(entries?.length ?? 0, key);
-  return entries?.map(toRow);
+  const rows = entries?.map(toRow).filter(hasValue);
+  // Nothing is known from a list of nothing that can be read; an empty list says that there is nothing.
+  return rows?.length === 0 && entries?.length !== 0 ? undefined : rows;
+}
+
+function hasValue(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return value !== null && value !== undefined;
+  const isLeaf = value instanceof Date || Buffer.isBuffer(value);
+  return isLeaf || Object.values(value).some(hasValue);
 }
 
 /** Ten times the applications of a Mac that has very many. */

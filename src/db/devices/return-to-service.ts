@@ -38,7 +38,7 @@ const FIND_RETURNING = {
 with caller as (
   select d.id, d.platform, d.os_version, d.is_supervised is not false
     and (d.enrollment_method is not distinct from 'automated' or d.enrolled_via_dep is true)
-    and d.enrollment_type is distinct from 'user' and d.platform is distinct from 'macOS' as is_entitled
+    and d.enrollment_type is distinct from 'user' and d.platform in ('iOS', 'visionOS') is not false as is_entitled
   from devices d where d.id = $1 and ${IS_OWN('$2')}
 ), found as (
   select c.platform, c.os_version, c.is_entitled, c.id,

@@ -183,6 +183,17 @@ describe('muster schema update', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
+  it.each([
+    ['a file that is no JSON', (file: string) => writeFileSync(file, 'no JSON')],
+    ['a folder', (file: string) => mkdirSync(file)],
+  ])('writes nothing where %s stands in the place of one', (_name, put) => {
+    writeAppleFolder(from, chosen);
+    put(join(to, 'profiles.json'));
+    expect(update).toThrow(UsageError);
+    expect(update).toThrow(/profiles\.json is no schema, and nothing was written\. Remove it: /);
+    expect(readdirSync(to)).toEqual(['profiles.json']);
+  });
+
   it('refuses to write into a file', () => {
     writeAppleFolder(from, chosen);
     to = join(to, 'file');

@@ -337,21 +337,23 @@ describe('which secret is in effect', () => {
     ]);
   });
 
-  it('is the former one after a firmware password that the Mac did not take', async () => {
-    await reports({ is_apple_silicon: false });
-    const taken = { SetFirmwarePassword: { PasswordChanged: true } };
-    const refused = { SetFirmwarePassword: { PasswordChanged: false } };
-    await answered('SetFirmwarePassword', { NewPassword: 'first' }, taken);
-    const got = await answered('SetFirmwarePassword', { NewPassword: 'second' }, refused);
-    expect(await lastReason()).toBe('the device refused NewPassword');
-    expect(got.CurrentPassword).toBe('first');
-    expect(await states()).toEqual([
-      ['firmware_password', 'confirmed', true],
-      ['firmware_password', 'failed', false],
-    ]);
-    const next = await answered('SetFirmwarePassword', { NewPassword: 'third' }, taken);
-    expect(next.CurrentPassword).toBe('first');
-  });
+  it.each([{ SetFirmwarePassword: { PasswordChanged: false } }, { PasswordChanged: false }])(
+    'is the former one after a firmware password that the Mac did not take: %j',
+    async (refused) => {
+      await reports({ is_apple_silicon: false });
+      const taken = { SetFirmwarePassword: { PasswordChanged: true } };
+      await answered('SetFirmwarePassword', { NewPassword: 'first' }, taken);
+      const got = await answered('SetFirmwarePassword', { NewPassword: 'second' }, refused);
+      expect(await lastReason()).toBe('the device refused NewPassword');
+      expect(got.CurrentPassword).toBe('first');
+      expect(await states()).toEqual([
+        ['firmware_password', 'confirmed', true],
+        ['firmware_password', 'failed', false],
+      ]);
+      const next = await answered('SetFirmwarePassword', { NewPassword: 'third' }, taken);
+      expect(next.CurrentPassword).toBe('first');
+    },
+  );
 
   it.each([
     [
