@@ -9,9 +9,12 @@ import { besidePolls } from './load/beside-polls.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed, type FleetSeed } from './load/fleet.js';
 import { ms, quantilesOf } from './load/measure.js';
+import { readOptions } from './load/options.js';
 import { uploadProfile } from './load/profile-upload.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
+
+readOptions({});
 
 const DEVICES = Number(process.env.BENCH_DEVICES ?? 20_000);
 const ITEMS = Number(process.env.BENCH_ITEMS ?? 2);

@@ -12,7 +12,10 @@ import { createLogger } from '../src/logger.js';
 import { fillToGigabytes } from './data/bulky-rows.js';
 import { makeBenchDirectory } from './load/bench-directory.js';
 import { openServer } from './load/database.js';
+import { readOptions } from './load/options.js';
 import { usageOf } from './load/process-usage.js';
+
+readOptions({});
 
 const GB = Number(process.env.BENCH_GB ?? 2);
 const PASSPHRASE = process.env.BENCH_PASSPHRASE === 'on' ? 'correct horse battery' : '';

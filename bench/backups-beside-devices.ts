@@ -13,8 +13,11 @@ import { makeBenchDirectory } from './load/bench-directory.js';
 import { joinEmbedded, refillQueues, trustFleet } from './load/database.js';
 import { createFleetSeed, type FleetSeed } from './load/fleet.js';
 import { type Measured, ms, quantilesOf } from './load/measure.js';
+import { readOptions } from './load/options.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
+
+readOptions({});
 
 const MINUTES = Number(process.env.BENCH_MINUTES ?? 60);
 const GB = Number(process.env.BENCH_GB ?? 0.3);

@@ -11,9 +11,12 @@ import {
 } from './load/database.js';
 import { createFleetSeed, udidsOf } from './load/fleet.js';
 import type { Measured } from './load/measure.js';
+import { readOptions } from './load/options.js';
 import { type Usage, usageOf, usageOfFamily } from './load/process-usage.js';
 import { type ServerProcess, startServerProcess } from './load/server-process.js';
 import { type Task, WorkerProcess } from './load/worker-process.js';
+
+readOptions({});
 
 function setting(name: string, fallback: number): number {
   return Number(process.env[name] ?? fallback);

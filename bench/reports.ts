@@ -9,9 +9,12 @@ import { connectDatabase } from '../src/db/connection/database.js';
 import { createLogger } from '../src/logger.js';
 import { type BenchDatabase, openBenchDatabase } from './load/database.js';
 import { createFleetSeed } from './load/fleet.js';
+import { readOptions } from './load/options.js';
 import { usageOfFamily } from './load/process-usage.js';
 import { measureBeside } from './load/reports-beside-devices.js';
 import { addDevices, releaseReports, storeReports } from './load/stored-reports.js';
+
+readOptions({});
 
 const DEVICES = Number(process.env.BENCH_DEVICES ?? 4_000);
 const RUNS = Number(process.env.BENCH_RUNS ?? 3);

@@ -17,6 +17,9 @@ import {
 import { createLogger } from '../src/logger.js';
 import { makeBenchDirectory } from './load/bench-directory.js';
 import { openServer } from './load/database.js';
+import { readOptions } from './load/options.js';
+
+readOptions({});
 
 const DEVICES = Number(process.env.BENCH_DEVICES ?? 1_000_000);
 const COMMANDS = Number(process.env.BENCH_COMMANDS ?? 1_000_000);

@@ -7,9 +7,12 @@ import { availableParallelism } from 'node:os';
 import { type BenchDatabase, openBenchDatabase, refillQueues } from './load/database.js';
 import { createFleetSeed, type FleetSeed, udidsOf } from './load/fleet.js';
 import { type Measured, ms, quantilesOf } from './load/measure.js';
+import { readOptions } from './load/options.js';
 import { usageOfFamily } from './load/process-usage.js';
 import { startServerProcess } from './load/server-process.js';
 import { WorkerProcess } from './load/worker-process.js';
+
+readOptions({});
 
 const WORKERS = Number(process.env.BENCH_WORKERS ?? 2);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3);

@@ -113,12 +113,11 @@ export class CommandAdministration {
   ): Promise<{ id: number; warnings: string[] }> {
     const { deviceId, userId, requestType, parameters, isForced, ...options } = input;
     const target = await this.queue.target(trx, deviceId);
+    if (userId !== undefined) await requireEligibleUser(trx, target, { userId, requestType });
     const asked = { target, requestType, parameters };
     const { box, recipient } = this;
     const complete = await completeSecrets({ trx, box, recipient }, asked);
     const value = checkedParameters(target, { ...input, parameters: complete.parameters });
-    const isForUser = userId !== undefined;
-    if (isForUser) await requireEligibleUser(trx, target, { userId, requestType });
     const isErase = requestType === 'EraseDevice';
     const plist = isErase
       ? await completeErase(trx, this.box, { target, parameters: value })

@@ -10,10 +10,10 @@ import { quoted } from './text-sql.js';
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
 export const EXACT_LIMIT = 100_000;
 
-/** From here on an estimate shows that there are more, so that nothing is counted. */
-const SURELY_MORE = 2 * EXACT_LIMIT;
-/** Before, where this many standard deviations less would still be more. */
+/** Nothing is counted where an estimate would still be more with this many standard deviations less. */
 const DEVIATIONS = 4;
+/** From here on no deviation is asked for: of ten times as many matches some are in many sampled pages. */
+const SURELY_MORE = 10 * EXACT_LIMIT;
 /** The same of PostgreSQL's own number of all rows, which is too high until a vacuum where many were removed. */
 const SURELY_LARGE = 5 * EXACT_LIMIT;
 

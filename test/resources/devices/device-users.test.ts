@@ -142,6 +142,8 @@ describe('a command for a user', () => {
 
   it.each([
     ['macOS', 'RestartDevice', false],
+    ['macOS', 'DeviceLock', false],
+    ['macOS', 'SetRecoveryLock', false],
     ['macOS', 'ProfileList', true],
     ['iOS', 'ProfileList', true],
     ['iOS', 'InstalledApplicationList', false],
