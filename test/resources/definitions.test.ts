@@ -74,6 +74,7 @@ describe.each(all.map((definition): [string, ResourceDefinition] => [definition.
         'follows_public_url',
         'failed_at',
         'not_now_since',
+        'contact_at',
         // The timeline of a command shows it.
         ...(definition.type === 'commands' ? ['ended_at'] : []),
         // `name` is its token's.

@@ -5,7 +5,7 @@ let api: ReturnType<typeof adminApi>;
 
 /** In the order of bytes capital letters precede others; of some devices nothing is known. */
 const MODELS = ['Mac16,1', 'mac16,1', 'iPhone16,2', 'iPhone17,1', 'éclair 5%_x', 'Mac', '', null];
-const DEVICES = 200;
+const DEVICES = 80;
 
 interface Stored {
   id: number;
@@ -59,8 +59,8 @@ describe.each(['product_name', 'model_name'])('devices by a part of %s', (name) 
     for (const sort of ['id', '-id']) {
       const expected = sort === 'id' ? found : [...found].reverse();
       const list = `/devices?filter=${filter}&sort=${sort}&page[size]=7`;
-      const third = await read(`${list}&page[number]=3`);
-      expect(ids(third)).toEqual(expected.slice(14, 21));
+      const second = await read(`${list}&page[number]=2`);
+      expect(ids(second)).toEqual(expected.slice(7, 14));
       const walked: number[] = [];
       let page = await read(`${list}&page[after]=`);
       for (;;) {
