@@ -42,7 +42,8 @@ export const commandsText = {
     tagsHint: 'Devices that have one of them.',
     groupsHint: 'Devices of one of them.',
     search: 'Search devices',
-    searchHint: 'Name, serial number, UDID, MAC address, IMEI, user or asset tag; at least 3 characters.',
+    searchHint:
+      'Name, serial number, UDID, MAC address, IMEI, user or asset tag; at least 3 characters.',
     found: 'Devices found',
     noneFound: 'No device matches.',
     firstFound: (shown: number, total: number) =>
