@@ -12,8 +12,8 @@ export const EXACT_LIMIT = 100_000;
 
 /** Nothing is counted where an estimate would still be more with this many standard deviations less. */
 const DEVIATIONS = 4;
-/** From here on no deviation is asked for: of ten times as many matches some are in many sampled pages. */
-const SURELY_MORE = 10 * EXACT_LIMIT;
+/** From here on no deviation is asked for, which takes as long as the sample itself. */
+const SURELY_MORE = 5 * EXACT_LIMIT;
 /** The same of PostgreSQL's own number of all rows, which is too high until a vacuum where many were removed. */
 const SURELY_LARGE = 5 * EXACT_LIMIT;
 

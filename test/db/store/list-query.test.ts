@@ -127,7 +127,7 @@ describe('countSql', () => {
 
   it('samples a filtered one, and counts up to the limit unless the sample shows more', () => {
     const { text: sql, bindings } = countSql(named);
-    expect(sql).toContain('case when rows > 1000000 then true');
+    expect(sql).toContain('case when rows > 500000 then true');
     // Somewhat fewer prove it only where they are spread over the table.
     expect(sql).toContain('when rows > 100000 then rows * (1 - 4 * (select sqrt(');
     expect(sql).toContain('limit 100001');
