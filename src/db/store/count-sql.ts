@@ -12,10 +12,11 @@ export const EXACT_LIMIT = 100_000;
 
 /** Nothing is counted where an estimate would still be more with this many standard deviations less. */
 const DEVIATIONS = 4;
-/** From here on no deviation is asked for, which takes as long as the sample itself. */
+/**
+ * From here on no deviation is asked for, which takes as long as the sample itself; nor is a whole table counted
+ * whose rows are so many by PostgreSQL's own number, which is too high until a vacuum where many were removed.
+ */
 const SURELY_MORE = 5 * EXACT_LIMIT;
-/** The same of PostgreSQL's own number of all rows, which is too high until a vacuum where many were removed. */
-const SURELY_LARGE = 5 * EXACT_LIMIT;
 
 /** A hundredth of the table, but no more than these pages of it. */
 const MAX_PERCENT = 1;
@@ -75,7 +76,7 @@ function limitedSql(query: ListQuery): Sql {
 
 /** A whole table that PostgreSQL knows to be large is not counted. */
 function wholeSql(query: ListQuery): Sql {
-  const large = `size.rows > ${SURELY_LARGE}`;
+  const large = `size.rows > ${SURELY_MORE}`;
   const total = `case when ${large} then ${EXACT_LIMIT + 1} else ${upToLimit(`select 1 from ${from(query)}`)} end`;
   const counted = `select ${total} as total, size.rows from (${sizeSql(query)}) as size`;
   const estimate = `case when total > ${EXACT_LIMIT} then rows end as estimate`;
@@ -122,7 +123,10 @@ function matchingSql({ shape, filter: [node, ...others] }: ListQuery, where: str
   return `select coalesce(sum(${TABLE}.rows), 0) from ${versions} where ${where}`;
 }
 
-/** How far the sample may be from the truth, in parts of it: what a page holds varies more than chance if like rows lie together. */
+/**
+ * How far the sample may be from the truth, in parts of it: what a page holds varies more than chance if like
+ * rows lie together.
+ */
 function spreadSql({ shape }: ListQuery, where: string): string {
   const page = `(${TABLE}.ctid::text::point)[0]`;
   const pages = `select count(*) as rows from ${sampled(shape)} where ${where} group by ${page}`;
