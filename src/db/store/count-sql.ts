@@ -5,6 +5,7 @@ import { alias } from './filter-sql.js';
 import { conditions, isPlannedOnce, tableOf } from './list-query.js';
 import { listedAlone } from './narrowed-sql.js';
 import { type ListedRows, linkedAlone, listedFrom } from './resolved-links.js';
+import { HUNDREDTH, pagesSql, rowsPerSampled, sampled } from './sample-sql.js';
 import { quoted } from './text-sql.js';
 
 /** Matches are counted exactly up to here; beyond it the total is an estimate. */
@@ -18,13 +19,8 @@ const DEVIATIONS = 4;
  */
 const SURELY_MORE = 5 * EXACT_LIMIT;
 
-/** A hundredth of the table, but no more than these pages of it. */
-const MAX_PERCENT = 1;
-const MAX_PAGES = 500;
 /** EXACT_LIMIT rows do not fit into fewer pages. */
 const LEAST_PAGES = 300;
-/** Samples the same pages of the table each time, so that the estimate changes only with the rows. */
-const SAMPLE_SEED = 1;
 const TABLE = alias(0);
 
 /**
@@ -61,7 +57,7 @@ function limitedSql(query: ListQuery): Sql {
   const sample = `(select count(*) from ${sampled(query.shape)} where ${where.text})`;
   const columns = [
     'total',
-    `case when total > ${EXACT_LIMIT} then ${sample} * ${100 / MAX_PERCENT} end as estimate`,
+    `case when total > ${EXACT_LIMIT} then round(${sample} * ${rowsPerSampled(query.shape)})::bigint end as estimate`,
   ];
   const bindings = [...where.bindings, ...where.bindings];
   if (query.scope !== undefined) {
@@ -97,7 +93,7 @@ function sampledFirstSql(query: ListQuery): Sql {
   const matches = ofValues ? matchesOfValues(ofValues) : matchesSql(query, where);
   const matching = matchingSql(query, where.text);
   const spread = spreadSql(query, where.text);
-  const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * 100 / ${PERCENT} end`;
+  const rows = `case when size.pages > ${LEAST_PAGES} then (${matching}) * ${rowsPerSampled(query.shape)} end`;
   const isMore = `case when rows > ${SURELY_MORE} then true
     when rows > ${EXACT_LIMIT} then rows * (1 - ${DEVIATIONS} * (${spread})) > ${EXACT_LIMIT} else false end`;
   const total = `case when ${isMore} then ${EXACT_LIMIT + 1} else ${upToLimit(matches.text)} end`;
@@ -138,7 +134,7 @@ function listedCountSql(listed: ListedRows): Sql {
   const { where } = listed;
   const matches = `select 1 from ${listedFrom(listed)} where ${where.text} limit ${EXACT_LIMIT + 1}`;
   const counted = `select count(*) as total from (${matches}) as matches`;
-  const sample = listedFrom(listed, ` tablesample system (1) repeatable (${SAMPLE_SEED})`);
+  const sample = listedFrom(listed, HUNDREDTH);
   const rows = `(select count(*) from ${sample} where ${where.text}) * 100`;
   const text = `with counted as materialized (${counted})
 select total, case when total > ${EXACT_LIMIT} then ${rows} end as estimate from counted`;
@@ -163,19 +159,6 @@ function sizeSql({ shape }: ListQuery): string {
   const perPage = 'greatest(c.reltuples, 0) / greatest(c.relpages, 1)';
   return `select s.pages, (${perPage} * s.pages)::bigint as rows
   from (${pagesSql(shape.table)}) as s join pg_class c using (oid)`;
-}
-
-function pagesSql(table: string): string {
-  const pages = "pg_relation_size(oid) / current_setting('block_size')::integer as pages";
-  return `select oid, ${pages} from (select '${quoted(table)}'::regclass::oid) as t (oid)`;
-}
-
-const PERCENT = `least(${MAX_PERCENT}, ${100 * MAX_PAGES}.0 / greatest(size.pages, 1))`;
-
-function sampled({ table, sample }: ListQuery['shape']): string {
-  if (sample !== undefined) return `${quoted(sample)} as ${TABLE}`;
-  const percent = `(select ${PERCENT} from (${pagesSql(table)}) as size)`;
-  return `${quoted(table)} as ${TABLE} tablesample system (${percent}) repeatable (${SAMPLE_SEED})`;
 }
 
 function parentExists({ parent, id }: NonNullable<ListQuery['scope']>): Sql {

@@ -13,8 +13,10 @@ export function impliedSql(node: FilterNode, table: string): Sql | undefined {
   if (!('column' in node) || node.column.foundBy === undefined) return undefined;
   const { foundBy } = node.column;
   if ('texts' in foundBy) {
-    const isFound = foundBy.byStart === true && node.kind === 'text' && node.op === 'startswith';
-    return isFound ? undefined : searchedSql(searchText(foundBy.texts, table), node);
+    const { texts, byStart, values } = foundBy;
+    if (node.kind === 'compare') return values && storedValueSql(values, node, table);
+    const isFound = byStart === true && node.kind === 'text' && node.op === 'startswith';
+    return isFound ? undefined : searchedSql(searchText(texts, table), node);
   }
   if ('flags' in foundBy) return flagSql(foundBy.flags, node, table);
   if ('values' in foundBy) return storedValueSql(foundBy.values, node, table);

@@ -128,6 +128,11 @@ export interface ResourceShape {
   narrowed?: Narrowed;
   /** Where lists by one of the attributes alone are read. */
   keptApart?: readonly KeptApart[];
+  /**
+   * Times that rise with the id, more or less, of which an index knows the range in each few pages: one of the
+   * values would have to be written to with each report.
+   */
+  timesByPages?: readonly string[];
   /** Texts by a part of which lists are read value by value. */
   fewValues?: FewValues;
   attributes: Record<string, Attribute>;

@@ -30,11 +30,11 @@ export interface Column {
   ignoreCase: boolean;
   /**
    * What is indexed instead of the column: joined texts (`byStart`: beside an index of its own by how it
-   * starts), the bytes that it shows in hexadecimal, the positions of booleans, the values of these columns
-   * together; or the table in which it rises with the id.
+   * starts, or `values`), the bytes that it shows in hexadecimal, the positions of booleans, the values of these
+   * columns together; or the table in which it rises with the id.
    */
   foundBy?:
-    | { texts: readonly string[]; byStart?: boolean }
+    | { texts: readonly string[]; byStart?: boolean; values?: readonly Column[] | undefined }
     | { bytes: string }
     | { flags: FlagIndex }
     | { values: readonly Column[] }

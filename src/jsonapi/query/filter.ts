@@ -200,13 +200,14 @@ function foundByIndex(
   name: string,
   { search, flagIndex, valueIndex, risesWithId, hexOf = {}, table, attributes }: ResourceDefinition,
 ): Column['foundBy'] {
+  const values = valueIndex?.includes(name) ? columnsOf(valueIndex, attributes) : undefined;
   if (search?.columns.includes(name)) {
-    return { texts: search.columns, byStart: search.byStart?.includes(name) === true };
+    return { texts: search.columns, byStart: search.byStart?.includes(name) === true, values };
   }
   if (flagIndex && [...flagIndex.true, ...flagIndex.false].includes(name)) {
     return { flags: flagIndex };
   }
-  if (valueIndex?.includes(name)) return { values: columnsOf(valueIndex, attributes) };
+  if (values) return { values };
   if (risesWithId === name) return { risingIn: table };
   const bytes = member(hexOf, name);
   return bytes === undefined ? undefined : { bytes };

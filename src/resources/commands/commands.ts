@@ -51,6 +51,7 @@ export const commands = defineResource<CommandServices>({
     },
   },
   risesWithId: 'queued_at',
+  timesByPages: ['sent_at', 'acknowledged_at'],
   access: operatorWrites,
   attributes: {
     uuid: uuid({ write: 'never' }),

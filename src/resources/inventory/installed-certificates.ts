@@ -7,6 +7,7 @@ export const installedCertificates = defineResource({
   path: '/installed_certificates',
   table: 'installed_certificates',
   access: operatorWrites,
+  search: { columns: ['x509_cn', 'subject'] },
   valueIndex: ['is_identity', 'is_managed', 'fingerprint_sha256', 'subject', 'issuer', 'serial'],
   attributes: {
     x509_cn: text(),

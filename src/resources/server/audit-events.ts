@@ -6,7 +6,7 @@ export const auditEvents = defineResource({
   path: '/audit_events',
   table: 'audit_events',
   risesWithId: 'at',
-  fewValues: each('>' as const, ['actor', 'role', 'action', 'target_type']),
+  fewValues: each('>' as const, ['actor', 'role', 'source_address', 'action', 'target_type']),
   access: { read: 'admin', create: null, update: null, delete: null },
   attributes: {
     at: timestamp({ write: 'never' }),

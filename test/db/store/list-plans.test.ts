@@ -1,9 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { type ListCase, RESOURCES } from '../../../bench/scale/list-cases.js';
+import { type ListCase, READER, RESOURCES } from '../../../bench/scale/list-cases.js';
 import { explainList, LIST_SESSION } from '../../../bench/scale/plans.js';
 import { LIMITS } from '../../../bench/scale/walk.js';
+import { numbered } from '../../../src/db/connection/prepared-statements.js';
+import type { StatementRunner } from '../../../src/db/connection/statement-runner.js';
+import { listRows } from '../../../src/db/store/resource-store-list.js';
 import { columnsOf } from '../../../src/jsonapi/query/column-values.js';
+import { parseCollectionQuery } from '../../../src/jsonapi/query/query.js';
+import type { ListQuery } from '../../../src/jsonapi/store.js';
 import { booleansOf } from '../../../src/resources/common.js';
 import { createTestDatabase, type TestDatabase } from '../../helpers/database.js';
 
@@ -56,17 +61,19 @@ insert into custom_attributes (device_id, name, value)
 insert into tags (name) values ('common'), ('rare');
 insert into device_tags (device_id, tag_id)
   select d.id, t.id from devices d join tags t on t.name = 'common' or d.id % 500 = 0;
-insert into commands (uuid, device_id, request_type, payload, status, queued_at)
+insert into commands (uuid, device_id, request_type, payload, status, queued_at, sent_at, acknowledged_at)
   select gen_random_uuid(), d.id, 'ProfileList', '', case
       when n <= 40 then 'Queued' when n <= 80 then 'Error' else 'Acknowledged' end,
-    -- Ids of transactions that overlap are not in the order of the times.
-    now() - (${COMMANDS} - n + n * 7 % 5) * interval '1 minute'
-  from (select min(id) as id from devices) d cross join generate_series(1, ${COMMANDS}) n;
+    queued, case when n > 40 then queued end, case when n > 40 then queued end
+  from (select min(id) as id from devices) d cross join generate_series(1, ${COMMANDS}) n
+  -- Ids of transactions that overlap are not in the order of the times.
+  cross join lateral (select now() - (${COMMANDS} - n + n * 7 % 5) * interval '1 minute' as queued) q;
+select brin_summarize_new_values('commands_acknowledged_at'), brin_summarize_new_values('commands_sent_at');
 insert into installed_applications (device_id, name)
   select (select min(id) from devices), 'Application ' || n from generate_series(1, ${DEVICES}) n;
 update commands set is_forced = true where id = (select max(id) from commands);
-insert into installed_certificates (device_id, x509_cn)
-  select (select min(id) from devices), 'Certificate ' || n from generate_series(1, ${DEVICES}) n;
+insert into installed_certificates (device_id, x509_cn, subject)
+  select (select min(id) from devices), 'Certificate ' || n, 'CN=' || md5(n::text) || ',O=Example' from generate_series(1, ${DEVICES}) n;
 insert into installed_profiles (device_id, payload_identifier)
   select (select min(id) from devices), 'com.example.' || n from generate_series(1, ${DEVICES}) n;
 insert into time_order_checks (table_name, checked_to, latest, most_behind)
@@ -110,6 +117,17 @@ async function rowsRead(type: string, query: ListCase['query']) {
   const sum = (of: typeof plans) => of.reduce((total, plan) => total + plan.rowsRead, 0);
   const returned = pages.reduce((total, plan) => total + plan.rowsReturned, 0);
   return { page: sum(pages), returned, count: sum(counts) };
+}
+
+/** The ids of a page, from the statements of the server. */
+async function idsOf(type: string, query: ListCase['query']): Promise<number[]> {
+  const shape = definitionOf(type);
+  const run: StatementRunner['run'] = async ({ text, bindings }) =>
+    (await client.query({ text: numbered(text), values: bindings })).rows;
+  const parsed = parseCollectionQuery(new URLSearchParams(query), shape, READER);
+  const list: ListQuery = { ...parsed, shape, columns: [], totalMode: 'none' };
+  const { rows } = await listRows({ run, runSliced: run }, list);
+  return rows.map(({ id }) => Number(id));
 }
 
 describe('a page of a list', () => {
@@ -181,6 +199,57 @@ describe('a page of commands queued in a range of time', () => {
       expect([sort, read.returned]).toEqual([sort, 30]);
       expect(read.page).toBeLessThanOrEqual(MAX_READ);
     }
+  });
+});
+
+describe('a page of commands by when they were sent or answered', () => {
+  const ago = (minutes: number) => new Date(Date.now() - minutes * 60_000).toISOString();
+  const [before, after] = [`${COMMANDS - 200}.5`, '120.5'].map((minutes) => ago(Number(minutes)));
+  /** The planner does not see that the commands of one time lie together. */
+  const OTHERS = 5_000;
+  it.each([
+    ['of the last hours', { op: 'ge', val: after }, 'acknowledged_at >= $1', [after]],
+    ['of the first hours', { op: 'lt', val: before }, 'acknowledged_at < $1', [before]],
+    ['younger', { op: 'gt', val: 'PT2H' }, `acknowledged_at > now() - interval '2 hours'`, []],
+    [
+      'between',
+      { op: 'between', val: [ago(9_000.5), ago(8_900.5)] },
+      'acknowledged_at between $1 and $2',
+      [ago(9_000.5), ago(8_900.5)],
+    ],
+    ['most', { op: 'ge', val: before }, 'acknowledged_at >= $1', [before]],
+  ])(
+    '%s reads few others and has the right rows, in both orders',
+    async (_name, rule, where, values) => {
+      for (const sort of ['id', '-id']) {
+        const order = `order by id ${sort === 'id' ? '' : 'desc'} limit 30`;
+        const expected = await client.query(
+          `select id::integer from commands where ${where} ${order}`,
+          values,
+        );
+        expect(expected.rows.length).toBe(30);
+        const query: ListCase['query'] = [
+          ['filter', JSON.stringify([{ name: 'acknowledged_at', ...rule }])],
+          ['sort', sort],
+        ];
+        const ids = await idsOf('commands', query);
+        expect(ids).toEqual(expected.rows.map(({ id }) => id));
+        const { page } = await rowsRead('commands', query);
+        expect(page).toBeLessThanOrEqual(OTHERS);
+      }
+    },
+  );
+
+  it('goes on behind a cursor', async () => {
+    const filter: ListCase['query'] = [
+      ['filter', JSON.stringify([{ name: 'sent_at', op: 'ge', val: after }])],
+    ];
+    const all = await idsOf('commands', [...filter, ['page[size]', '60']]);
+    expect(all.length).toBe(60);
+    const [first = 0] = all;
+    const next = await idsOf('commands', [...filter, ['page[size]', '30'], ['page[number]', '2']]);
+    expect(next).toEqual(all.slice(30));
+    expect(first).toBeLessThan(next[0] ?? 0);
   });
 });
 
@@ -267,6 +336,10 @@ describe('a page of the one row with a rare value', () => {
     ['audit_events', 'actor', 'contains', 'yste'],
     ['audit_events', 'action', 'endswith', '.create'],
     ['audit_events', 'source_address', 'eq', '10.9.9.9'],
+    ['audit_events', 'source_address', 'contains', '9.9.9'],
+    ['installed_certificates', 'x509_cn', 'contains', 'cate 4999'],
+    ['installed_certificates', 'subject', 'contains', 'b712de4813'],
+    ['installed_certificates', 'subject', 'eq', 'CN=3b712de48137572f3849aabd5666a4e3,O=Example'],
     ['audit_events', 'target_type', 'eq', 'certificates'],
     ['audit_events', 'outcome', 'eq', 'failure'],
     ['custom_attributes', 'value', 'eq', 'Rare person'],

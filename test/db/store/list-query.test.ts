@@ -161,7 +161,7 @@ describe('countSql', () => {
     expect(countSql({ ...named, shape: view }).text).not.toContain('estimate');
     const sampled = countSql({ ...named, shape: { ...view, sample: 'tag_sample' } }).text;
     expect(sampled).toContain('select count(*) from "tag_sample" as t0 where');
-    expect(sampled).toContain(' * 100 end as estimate');
+    expect(sampled).toContain(' * 100)::bigint end as estimate');
     expect(sampled).not.toContain('tablesample');
   });
 });
