@@ -36,6 +36,9 @@ const URLS: Record<string, { key: string; isSecure: boolean }> = {
   RefreshCellularPlans: { key: 'eSIMServerURL', isSecure: false },
 };
 
+/** Keys that name something: an empty value names nothing, and a device would answer with an error of its own. */
+const NAMES = ['Identifier', 'UUID', 'UnlockToken'];
+
 export interface ValueOptions {
   /** Texts with variables are not checked: each device gets its own. */
   mayHaveVariables?: boolean | undefined;
@@ -58,6 +61,7 @@ export function valueFaults(
   const conditions = conditionFaults(requestType, parameters, { pointer: PARAMETERS, faulty });
   return [
     ...conditions.map(({ pointer, detail }) => ({ detail, source: { pointer } })),
+    ...emptyFaults(parameters),
     ...urlFaults(requestType, parameters, mayHaveVariables),
     ...ownFaults(requestType, parameters, mayHaveVariables),
   ];
@@ -90,6 +94,17 @@ function ownFaults(
     default:
       return [];
   }
+}
+
+function emptyFaults(parameters: PlistDict): ErrorDetail[] {
+  return NAMES.filter((key) => isEmpty(parameters[key])).map((key) => ({
+    detail: `${key} must not be empty`,
+    source: { pointer: `${PARAMETERS}/${key}` },
+  }));
+}
+
+function isEmpty(value: PlistValue | undefined): boolean {
+  return (typeof value === 'string' || Buffer.isBuffer(value)) && value.length === 0;
 }
 
 function urlFaults(

@@ -48,6 +48,22 @@ describe('the hash of a password', () => {
   });
 });
 
+describe('a key that names something', () => {
+  it.each([
+    ['RemoveProfile', 'Identifier'],
+    ['RemoveProvisioningProfile', 'UUID'],
+    ['RemoveApplication', 'Identifier'],
+    ['ClearPasscode', 'UnlockToken'],
+  ])('is not empty in %s: %s', (requestType, key) => {
+    expect(pointersOf(requestType, { [key]: '' })).toEqual([`/${key}`]);
+    expect(pointersOf(requestType, { [key]: 'QUJD' })).toEqual([]);
+  });
+
+  it('is no password, which is cleared by an empty one', () => {
+    expect(pointersOf('SetRecoveryLock', { NewPassword: '' })).toEqual([]);
+  });
+});
+
 describe('the profile of InstallProfile', () => {
   it('has the faults of an upload, each with its place in the profile', () => {
     const profile = {
