@@ -12,6 +12,8 @@ const TABLE = alias(0);
 export interface ValuesList {
   table: string;
   column: string;
+  /** What its index has of a row: the value, or the value in lower case. */
+  key: string;
   greater: FewValues[string];
   /** Rows of one column, `column`: each value that matches. */
   values: Sql;
@@ -21,22 +23,28 @@ export interface ValuesList {
 export function listedByValues({ shape, filter, scope }: ListQuery): ValuesList | undefined {
   const [node, ...others] = filter;
   if (node?.kind !== 'text' || node.op.startsWith('not')) return undefined;
-  // The index finds what begins with a text by itself.
-  if (node.op === 'startswith') return undefined;
   if (others.length > 0 || scope !== undefined) return undefined;
-  const { name } = node.column;
+  const { name, ignoreCase } = node.column;
+  // The index finds what begins with a text by itself. In any case it does not, but most values may begin alike.
+  if (node.op === 'startswith') return undefined;
   const greater = shape.fewValues?.[name];
   if (greater === undefined) return undefined;
   const { table } = shape;
   const column = quoted(name);
-  return { table, column, greater, values: valuesSql({ table, column, greater }, node) };
+  const key = ignoreCase ? `lower(${TABLE}.${column})` : `${TABLE}.${column}`;
+  const place = { table, column, key, greater };
+  return { ...place, values: valuesSql(place, node) };
 }
 
 /** Steps from one value to the next by the index, then leaves out those that do not match. */
-function valuesSql({ table, column, greater }: Omit<ValuesList, 'values'>, node: FilterNode): Sql {
-  const ordered = `order by ${column} using ${greater === '>' ? '<' : '~<~'} limit 1`;
-  const first = `select ${column} from ${quoted(table)} where ${column} is not null ${ordered}`;
-  const next = `select ${column} from ${quoted(table)} where ${column} ${greater} known.value ${ordered}`;
+function valuesSql(
+  { table, column, key, greater }: Omit<ValuesList, 'values'>,
+  node: FilterNode,
+): Sql {
+  const rows = `select ${key} from ${quoted(table)} as ${TABLE} where ${key}`;
+  const ordered = `order by ${key} using ${greater === '>' ? '<' : '~<~'} limit 1`;
+  const first = `${rows} is not null ${ordered}`;
+  const next = `${rows} ${greater} known.value ${ordered}`;
   const { text, bindings } = filterSql(node);
   return {
     text: `with recursive known (value) as (
@@ -52,11 +60,10 @@ function valuesSql({ table, column, greater }: Omit<ValuesList, 'values'>, node:
  * few; between two it reads the index.
  */
 export function firstOfValues(
-  { table, column, greater, values }: ValuesList,
+  { table, column, key: own, greater, values }: ValuesList,
   { keys, range, limit }: { keys: SortKey[]; range: Sql | null; limit: number },
 ): Sql {
   const [from, to, before] = greater === '>' ? ['>=', '<=', '<'] : ['~>=~', '~<=~', '~<~'];
-  const own = `${TABLE}.${column}`;
   const ofValue = `${own} ${from} v.${column} and ${own} ${to} v.${column}`;
   const direction = keys[0]?.descending === true ? greater : before;
   const rows = `select ${TABLE}."id" from ${quoted(table)} as ${TABLE}
@@ -69,8 +76,8 @@ export function firstOfValues(
 }
 
 /** One row for each row of the list, from the index alone. */
-export function matchesOfValues({ table, column, values }: ValuesList): Sql {
-  const rows = `select 1 from ${quoted(table)} as ${TABLE} where ${TABLE}.${column} = v.${column}`;
+export function matchesOfValues({ table, column, key, values }: ValuesList): Sql {
+  const rows = `select 1 from ${quoted(table)} as ${TABLE} where ${key} = v.${column}`;
   return {
     text: `select 1 from (${values.text}) as v cross join lateral (${rows}) as r`,
     bindings: values.bindings,

@@ -7,6 +7,7 @@ export const installedProfiles = defineResource({
   path: '/installed_profiles',
   table: 'installed_profiles',
   access: operatorWrites,
+  fewValues: { payload_identifier: '>' },
   valueIndex: [
     ...['has_removal_password', 'is_encrypted', 'is_managed', 'payload_removal_disallowed'],
     ...[

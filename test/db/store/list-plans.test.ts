@@ -75,7 +75,8 @@ update commands set is_forced = true where id = (select max(id) from commands);
 insert into installed_certificates (device_id, x509_cn, subject)
   select (select min(id) from devices), 'Certificate ' || n, 'CN=' || md5(n::text) || ',O=Example' from generate_series(1, ${DEVICES}) n;
 insert into installed_profiles (device_id, payload_identifier)
-  select (select min(id) from devices), 'com.example.' || n from generate_series(1, ${DEVICES}) n;
+  select (select min(id) from devices), case when n = ${DEVICES} then 'com.Rare.wifi' else 'com.example.' || n % 20 end
+  from generate_series(1, ${DEVICES}) n;
 insert into time_order_checks (table_name, checked_to, latest, most_behind)
   select 'commands', max(id), max(queued_at), interval '5 minutes' from commands;
 vacuum (analyze) installed_certificates, installed_profiles;
@@ -337,6 +338,7 @@ describe('a page of the one row with a rare value', () => {
     ['audit_events', 'action', 'endswith', '.create'],
     ['audit_events', 'source_address', 'eq', '10.9.9.9'],
     ['audit_events', 'source_address', 'contains', '9.9.9'],
+    ['installed_profiles', 'payload_identifier', 'contains', 'rare.WI'],
     ['installed_certificates', 'x509_cn', 'contains', 'cate 4999'],
     ['installed_certificates', 'subject', 'contains', 'b712de4813'],
     ['installed_certificates', 'subject', 'eq', 'CN=3b712de48137572f3849aabd5666a4e3,O=Example'],
@@ -353,6 +355,30 @@ describe('a page of the one row with a rare value', () => {
     expect(returned).toBe(1);
     expect(page).toBeLessThanOrEqual(LIMITS.readPerReturned);
   });
+
+  it.each(['contains', 'ilike', 'startswith'])(
+    'has the rows of all values that match: %s',
+    async (op) => {
+      const pattern = op === 'startswith' ? 'COM.example.1%' : '%EXAMPLE.1%';
+      const val = op === 'ilike' ? pattern : pattern.replaceAll('%', '');
+      for (const direction of ['', 'desc']) {
+        const { rows } = await client.query(
+          `select id::integer from installed_profiles where payload_identifier ilike $1
+          order by id ${direction} limit 30 offset 30`,
+          [pattern],
+        );
+        expect(rows.length).toBe(30);
+        const filter = JSON.stringify([{ name: 'payload_identifier', op, val }]);
+        const ids = await idsOf('installed_profiles', [
+          ['filter', filter],
+          ['sort', direction === '' ? 'id' : '-id'],
+          ['page[size]', '30'],
+          ['page[number]', '2'],
+        ]);
+        expect(ids).toEqual(rows.map(({ id }) => id));
+      }
+    },
+  );
 
   it('reads few others where one of two texts may match', async () => {
     const rule = (name: string) => ({ name, op: 'contains', val: 'e.example' });
