@@ -5,6 +5,7 @@ import type { JsonObject } from '../commands/present-command.js';
 import { changeToWaitFor } from '../commands/secrets/command-secrets.js';
 import { needsCurrentKey } from '../commands/secrets/recovery-keys.js';
 import type { BatchFacts, FactNeeds } from '../db/batches/batch-targets.js';
+import { conditionFaults } from '../protocol/apple/command-conditions.js';
 import { commandAllowed } from '../protocol/apple/command-schema.js';
 import type { PlistDict } from '../protocol/plist/plist.js';
 import type { BatchCommand } from './batch-draft.js';
@@ -53,8 +54,17 @@ export function decide<Parameters extends PlistDict | JsonObject>(
   const reduced = parametersFor(target, { requestType, parameters, isForUser: forUsers });
   if (reduced.fault !== undefined) return { refusal: TARGET_CODES[reduced.fault.rule] };
   if (facts.has_waiting_change === true) return { refusal: 'conflict' };
+  const [first] = reduced.excluded;
+  if (first !== undefined && !isComplete(requestType, reduced.value)) {
+    return { refusal: TARGET_CODES[first.fault.rule] };
+  }
   const leftOut = reduced.excluded.map(({ name }) => name);
   return { parameters: reduced.value, leftOut, isForUsers: forUsers };
+}
+
+/** Whether no key is left out that the command needs. */
+function isComplete(requestType: string, parameters: PlistDict | JsonObject): boolean {
+  return conditionFaults(requestType, parameters as PlistDict, { pointer: '' }).length === 0;
 }
 
 /** What each device's command is completed with. */

@@ -37,7 +37,7 @@ const URLS: Record<string, { key: string; isSecure: boolean }> = {
 };
 
 /** Keys that name something: an empty value names nothing, and a device would answer with an error of its own. */
-const NAMES = ['Identifier', 'UUID', 'UnlockToken'];
+const NAMES = ['Identifier', 'UUID', 'UserName', 'UnlockToken'];
 
 export interface ValueOptions {
   /** Texts with variables are not checked: each device gets its own. */
@@ -61,7 +61,7 @@ export function valueFaults(
   const conditions = conditionFaults(requestType, parameters, { pointer: PARAMETERS, faulty });
   return [
     ...conditions.map(({ pointer, detail }) => ({ detail, source: { pointer } })),
-    ...emptyFaults(parameters),
+    ...(conditions.length === 0 ? emptyFaults(parameters) : []),
     ...urlFaults(requestType, parameters, mayHaveVariables),
     ...ownFaults(requestType, parameters, mayHaveVariables),
   ];
@@ -104,7 +104,8 @@ function emptyFaults(parameters: PlistDict): ErrorDetail[] {
 }
 
 function isEmpty(value: PlistValue | undefined): boolean {
-  return (typeof value === 'string' || Buffer.isBuffer(value)) && value.length === 0;
+  if (typeof value === 'string') return value.trim() === '';
+  return Buffer.isBuffer(value) && value.length === 0;
 }
 
 function urlFaults(

@@ -53,9 +53,16 @@ describe('a key that names something', () => {
     ['RemoveProfile', 'Identifier'],
     ['RemoveProvisioningProfile', 'UUID'],
     ['RemoveApplication', 'Identifier'],
+    ['InstallApplication', 'Identifier'],
+    ['UnlockUserAccount', 'UserName'],
+    ['DeleteUser', 'UserName'],
     ['ClearPasscode', 'UnlockToken'],
   ])('is not empty in %s: %s', (requestType, key) => {
-    expect(pointersOf(requestType, { [key]: '' })).toEqual([`/${key}`]);
+    const blank = key === 'UnlockToken' ? '' : ' \t';
+    for (const value of ['', blank]) {
+      const { faults } = checkJsonParameters(requestType, { [key]: value });
+      expect(faults.length).toBe(1);
+    }
     expect(pointersOf(requestType, { [key]: 'QUJD' })).toEqual([]);
   });
 

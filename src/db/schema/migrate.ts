@@ -138,6 +138,24 @@ async function tryLock(client: pg.PoolClient): Promise<boolean> {
   return false;
 }
 
+/** Statements of migrations outside of any transaction, which the server finishes without their process. */
+const FORMER_BUILDS = `
+select count(*)::integer as builds from pg_stat_activity
+where datname = current_database() and usename = current_user and state = 'active'
+  and query ~ '^(create|drop) index concurrently '`;
+
+/** Waits for what a killed process has left running: an index that is dropped meanwhile would fail this one. */
+async function formerBuilds(db: Database, logger: Logger): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const { rows } = await db.background.query<{ builds: number }>(FORMER_BUILDS);
+    if (rows[0]?.builds === 0) return;
+    if (attempt === 0) {
+      logger.info('an index is still being built for a process that has ended, waiting for it');
+    }
+    await sleep(LOCK_POLL_MS);
+  }
+}
+
 /**
  * The lock belongs to a transaction on a separate connection: it ends with the process that holds it,
  * and works behind a transaction-mode pooler, too.
@@ -146,6 +164,7 @@ async function underLock<T>(db: Database, logger: Logger, work: () => Promise<T>
   const client = await db.pool.connect();
   try {
     await acquire(client, logger);
+    await formerBuilds(db, logger);
     return await work();
   } finally {
     // A connection that cannot roll back is closed, which releases the lock.

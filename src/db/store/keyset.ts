@@ -116,8 +116,8 @@ export function allRanges(keys: SortKey[]): (Sql | null)[] {
 }
 
 /**
- * The same for the rows after a position in the order of `keys`. Each is one range of an index on the
- * first key and the id; one condition with an `or` for the rows without a value would not be.
+ * The same for the rows after a position in the order of `keys`. Where the id has the direction of the first key,
+ * each is one range of an index on both; one condition with an `or` for the rows without a value would not be.
  */
 export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
   const [first, ...rest] = boundsOf(keys, position);
@@ -128,7 +128,8 @@ export function rangesAfter(keys: SortKey[], position: Position): Sql[] {
     const range = joined('and', hasNoValue(first), after(rest));
     return first.nullsFirst ? [range, hasValue(first)] : [range];
   }
-  const range = rest.length === 1 ? rowAfter(first, next) : tiedOrAfter(first, rest);
+  const isOneIndex = rest.length === 1 && first.descending === next.descending;
+  const range = isOneIndex ? rowAfter(first, next) : tiedOrAfter(first, rest);
   return first.nullsFirst ? [range] : [range, hasNoValue(first)];
 }
 

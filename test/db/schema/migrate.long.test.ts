@@ -253,6 +253,24 @@ describe('migrations of several processes', () => {
     expect(applied.sort()).toEqual([JSON.stringify(OURS), '[]']);
   });
 
+  it('wait for an index that the server still builds for a killed one', async () => {
+    await db.knex.raw('create table big (n int)');
+    const [writer, orphan] = [await db.pool.connect(), await db.pool.connect()];
+    await writer.query('begin; insert into big values (1)');
+    let isBuilt = false;
+    const built = orphan.query('create index concurrently big_n on big (n)').then(() => {
+      isBuilt = true;
+    });
+    await waitForStatement('concurrently big_n');
+    const migrated = migrate(db, { logger, directory: directoryWith(FIRST) }).then(() => isBuilt);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(isBuilt).toBe(false);
+    await writer.query('commit');
+    await built;
+    expect(await migrated).toBe(true);
+    for (const client of [writer, orphan]) client.release();
+  });
+
   it('continue after one was killed', async () => {
     const slow = migration('begin; create table b (n int); select pg_sleep(60); commit');
     // Outside a transaction of its own, so that the lock row of knex is committed before it.

@@ -106,6 +106,9 @@ const SORTS = [
   'device_name,-os_version',
   '-os_version,device_name',
   '-os_version,-id',
+  '-os_version,id',
+  'is_supervised,-id',
+  'enrolled_at,-id',
   'os_version,-enrolled_at,device_capacity',
   '-is_supervised,-enrolled_at,-device_name',
 ];
