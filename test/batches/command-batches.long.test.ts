@@ -326,6 +326,20 @@ describe('a batch of commands', () => {
     expect(JSON.stringify(audit)).not.toContain('123456');
   });
 
+  it('refuses devices that would have to do without what the command needs', async () => {
+    const macs = await addDevices(app, 2, { platform: 'macOS', os_version: '15.0' });
+    const document = { request_type: 'DeleteUser', parameters: { DeleteAllUsers: true } };
+    const { body } = await api.post(
+      '/command_batches?dry_run=true',
+      batchDocument(document, { devices: macs }),
+    );
+    expect(body.meta.targets).toMatchObject({
+      matched: 2,
+      eligible: 0,
+      refused: [{ code: 'unsupported_on_platform', count: 2, examples: macs }],
+    });
+  });
+
   it('leaves out the PIN for devices that have none, which keep no secret', async () => {
     const [mac = 0] = await addDevices(app, 1, { platform: 'macOS', os_version: '15.0' });
     const [pad = 0] = await addDevices(app, 1);
