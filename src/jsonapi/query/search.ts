@@ -9,7 +9,7 @@ export const SEARCH = 'search';
 const LEAST = 3;
 const MOST = 100;
 
-/** AppError 400 unless the value is text of 3 to 100 characters. */
+/** AppError 400 unless the value is text of 3 to 100 characters in one line. */
 export function searchNode(
   texts: SearchedTexts,
   { value, op, parameter }: { value: unknown; op: unknown; parameter: string },
@@ -23,6 +23,6 @@ export function searchNode(
   if (length >= LEAST && length <= MOST && !/\p{Cc}/u.test(text)) {
     return { kind: 'search', texts, value: text };
   }
-  const message = `"search" needs a text of ${LEAST} to ${MOST} characters`;
+  const message = `"search" needs a text of ${LEAST} to ${MOST} characters in one line`;
   throw invalidParameter(parameter, message);
 }

@@ -82,7 +82,7 @@ describe('filter[search] of devices', () => {
       [
         expect.objectContaining({
           code: 'invalid_parameter',
-          detail: '"search" needs a text of 3 to 100 characters',
+          detail: '"search" needs a text of 3 to 100 characters in one line',
           source: { parameter: 'filter[search]' },
         }),
       ],
