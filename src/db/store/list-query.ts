@@ -6,7 +6,7 @@ import { keyColumns, orderBy, type SortKey } from './keyset.js';
 import { listedPage, ruleSql } from './narrowed-sql.js';
 import { listedFrom } from './resolved-links.js';
 import { quoted } from './text-sql.js';
-import { firstByTime } from './times-by-pages.js';
+import { firstByTime, passesOtherTimes } from './times-by-pages.js';
 
 const TABLE = alias(0);
 
@@ -78,13 +78,9 @@ function sourceSql(query: ListQuery, { keys, range, limit, offset = 0 }: Slice):
   const listed = listedPage(query, keys);
   const ranges = range ? [range] : [];
   const where = listed ? allOf([...ranges, listed.where]) : conditions(query, ranges);
-  const byTime = firstByTime(query, {
-    keys,
-    limit: limit + offset,
-    matches: conditions(query),
-    where,
-  });
-  if (byTime) return byTime;
+  if (passesOtherTimes(query, keys)) {
+    return firstByTime(query, { keys, limit: limit + offset, matches: conditions(query), where });
+  }
   const rows = listed ? listedFrom(listed) : `${tableOf(query)} as ${TABLE}`;
   return { text: `from ${rows} where ${where.text}`, bindings: where.bindings };
 }

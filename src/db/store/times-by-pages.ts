@@ -22,21 +22,21 @@ interface Page {
   where: Sql;
 }
 
-/**
- * The first rows of a list by a time of which an index knows the range in each few pages. The planner takes its
- * rows to be spread evenly, and would read all others before them in the order of the ids. Where a sample says
- * that less than half of all match, they are all read by that index, and the first are chosen of these.
- * Undefined where the order of the ids leads to them, or to nothing else.
- */
-export function firstByTime(
-  { shape, filter, scope }: ListQuery,
-  { keys, limit, matches, where }: Page,
-): Sql | undefined {
+/** Whether a list by a time of which an index knows the range in each few pages begins, by its ids, with other rows. */
+export function passesOtherTimes({ shape, filter, scope }: ListQuery, keys: SortKey[]): boolean {
+  const { timesByPages } = shape;
   const [key, ...others] = keys;
-  const isPassing = filter.some((node) => {
-    return isOfTimes(node, shape.timesByPages) && arePassed(node, key?.descending === true);
-  });
-  if (scope !== undefined || others.length > 0 || !isPassing) return undefined;
+  if (timesByPages === undefined || scope !== undefined || others.length > 0) return false;
+  const isDescending = key?.descending === true;
+  return filter.some((node) => isOfTimes(node, timesByPages) && arePassed(node, isDescending));
+}
+
+/**
+ * The first rows of such a list. The planner takes its rows to be spread evenly, and would read all others before
+ * them in the order of the ids. Where a sample says that less than half of all match, they are all read by that
+ * index, and the first are chosen of these.
+ */
+export function firstByTime({ shape }: ListQuery, { keys, limit, matches, where }: Page): Sql {
   const rows = `select ${TABLE}."id" from ${quoted(shape.table)} as ${TABLE} where ${where.text}`;
   const few = `select count(*) filter (where ${matches.text}) * 2 < count(*) from ${sampled(shape, SAMPLED_PAGES)}`;
   const text = `from (with sample (is_few) as materialized (${few})
@@ -46,7 +46,7 @@ export function firstByTime(
   return { text, bindings: [...matches.bindings, ...where.bindings, ...where.bindings, limit] };
 }
 
-function isOfTimes(node: FilterNode, times: readonly string[] = []): boolean {
+function isOfTimes(node: FilterNode, times: readonly string[]): boolean {
   return 'column' in node && times.includes(node.column.name);
 }
 
