@@ -48,7 +48,8 @@ export function readBatchCommand(
   const isOwn = involvesSecret(requestType) || requestType === CLEAR_PASSCODE;
   const ofSecrets = involvesSecret(requestType) ? commands.faults({ requestType, parameters }) : [];
   const kept = isOwn ? ofSchema.filter((fault) => !isCompletedLater(fault)) : ofSchema;
-  const known = new Set(ofSecrets.map(({ source }) => source?.pointer));
+  const ofToken = tokenFaults(requestType, parameters);
+  const known = new Set([...ofSecrets, ...ofToken].map(({ source }) => source?.pointer));
   const variables = new Set<string>();
   const ofVariables = variableFaults(parameters, {
     variables,
@@ -61,7 +62,7 @@ export function readBatchCommand(
     faults: [
       ...ofSecrets,
       ...kept.filter(({ source }) => !known.has(source?.pointer)),
-      ...tokenFaults(requestType, parameters),
+      ...ofToken,
       ...ofVariables,
     ],
   };

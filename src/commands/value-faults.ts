@@ -97,10 +97,30 @@ function ownFaults(
 }
 
 function emptyFaults(parameters: PlistDict): ErrorDetail[] {
-  return NAMES.filter((key) => isEmpty(parameters[key])).map((key) => ({
-    detail: `${key} must not be empty`,
-    source: { pointer: `${PARAMETERS}/${key}` },
-  }));
+  const { Identifiers: identifiers } = parameters;
+  return [
+    ...emptyNames(parameters, NAMES, PARAMETERS),
+    ...(Array.isArray(identifiers) ? emptyElements(identifiers) : []),
+    ...faultsOfEach(parameters, 'Settings', (setting, pointer) =>
+      emptyNames(setting, ['Identifier'], pointer),
+    ),
+  ];
+}
+
+function emptyElements(identifiers: PlistValue[]): ErrorDetail[] {
+  return identifiers.flatMap((identifier, index) => {
+    const source = { pointer: `${PARAMETERS}/Identifiers/${index}` };
+    return isEmpty(identifier) ? [{ detail: 'an identifier must not be empty', source }] : [];
+  });
+}
+
+function emptyNames(dictionary: PlistDict, names: string[], pointer: string): ErrorDetail[] {
+  return names
+    .filter((key) => isEmpty(dictionary[key]))
+    .map((key) => ({
+      detail: `${key} must not be empty`,
+      source: { pointer: `${pointer}/${key}` },
+    }));
 }
 
 function isEmpty(value: PlistValue | undefined): boolean {

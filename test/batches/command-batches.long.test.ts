@@ -621,7 +621,7 @@ describe('a batch of commands', () => {
   });
 
   it.each([
-    [{}, {}, 422, ['/data/relationships', '/data/attributes/request_type']],
+    [{}, {}, 422, ['/data/attributes/request_type']],
     [{ request_type: 'Nonsense' }, { devices: [1] }, 422, ['/data/attributes/request_type']],
     [ASK, {}, 422, ['/data/relationships']],
     [ASK, { devices: [999_999_999] }, 404, [undefined]],
@@ -643,6 +643,12 @@ describe('a batch of commands', () => {
     ],
     [
       { request_type: 'ClearPasscode', parameters: { UnlockToken: 'AAAA' } },
+      { devices: [1] },
+      422,
+      ['/data/attributes/parameters/UnlockToken'],
+    ],
+    [
+      { request_type: 'ClearPasscode', parameters: { UnlockToken: '' } },
       { devices: [1] },
       422,
       ['/data/attributes/parameters/UnlockToken'],
@@ -671,11 +677,7 @@ describe('a batch of commands', () => {
     const places = answer.body.errors.map(
       ({ source }: { source?: { pointer: string } }) => source?.pointer,
     );
-    expect([answer.status, places.filter((one: never) => pointers.includes(one))]).toEqual([
-      status,
-      places,
-    ]);
-    expect(places.length).toBeGreaterThan(0);
+    expect([answer.status, places]).toEqual([status, pointers]);
   });
 
   it.each([

@@ -66,6 +66,17 @@ describe('a key that names something', () => {
     expect(pointersOf(requestType, { [key]: 'QUJD' })).toEqual([]);
   });
 
+  it('is not empty in a list of names, nor in a setting', () => {
+    expect(pointersOf('ManagedApplicationList', { Identifiers: ['com.example.app', ' '] })).toEqual(
+      ['/Identifiers/1'],
+    );
+    const Settings = [
+      { Item: 'Bluetooth', Enabled: true },
+      { Item: 'ApplicationConfiguration', Identifier: '', Configuration: { Identifier: '' } },
+    ];
+    expect(pointersOf('Settings', { Settings })).toEqual(['/Settings/1/Identifier']);
+  });
+
   it('is no password, which is cleared by an empty one', () => {
     expect(pointersOf('SetRecoveryLock', { NewPassword: '' })).toEqual([]);
   });

@@ -70,7 +70,10 @@ export async function migrationEffects(
   catalog: SchemaCatalog,
 ): Promise<Effect[]> {
   const migration = await source.getMigration(name);
-  const scripts = await recordStatements((recorder) => migration.up(recorder));
+  const scripts = await recordStatements(
+    (recorder) => migration.up(recorder),
+    catalog.serverVersion,
+  );
   const effects = scripts.flatMap(splitStatements).flatMap(effectsOf);
   return effects.flatMap((effect) => completed(effect, catalog));
 }

@@ -13,10 +13,14 @@ interface RecordedQuery {
 }
 
 /**
- * The SQL of `work` without a database: every query returns no rows. For a migration that reads rows and decides
- * by them, this is the SQL for empty tables. Rejects if `work` rejects.
+ * The SQL of `work` without a database: every query returns no rows, but the one for the server's version, which is
+ * `version`, as in server_version_num. For a migration that reads other rows and decides by them, this is the SQL for
+ * empty tables. Rejects if `work` rejects.
  */
-export async function recordStatements(work: (recorder: Knex) => unknown): Promise<string[]> {
+export async function recordStatements(
+  work: (recorder: Knex) => unknown,
+  version: number,
+): Promise<string[]> {
   const recorder = knex({ client: 'pg' });
   const scripts: string[] = [];
   const driver: Driver = {
@@ -25,7 +29,8 @@ export async function recordStatements(work: (recorder: Knex) => unknown): Promi
     _query: async (_connection, query) => {
       scripts.push(query.sql);
       const [command = ''] = query.sql.toUpperCase().split(' ');
-      query.response = { rows: [], rowCount: 0, command };
+      const rows = query.sql.includes('server_version_num') ? [{ version }] : [];
+      query.response = { rows, rowCount: rows.length, command };
       return query;
     },
   };

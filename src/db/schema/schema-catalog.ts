@@ -10,11 +10,15 @@ interface ForeignKey {
 
 /** What a plan has to know of the tables that are there. */
 export interface SchemaCatalog {
+  /** As server_version_num: 180004 is 18.4. */
+  serverVersion: number;
   /** PostgreSQL's estimate by table. */
   rows: Map<string, number>;
   tableOfIndex: Map<string, string>;
   foreignKeys: ForeignKey[];
 }
+
+const VERSION = `select current_setting('server_version_num')::integer as version`;
 
 const ROWS = `
 select c.relname as name, greatest(c.reltuples, s.n_live_tup)::float8 as rows
@@ -36,7 +40,9 @@ export async function readCatalog({ background }: Database): Promise<SchemaCatal
   const counted = await background.query<{ name: string; rows: number }>(ROWS);
   const indexes = await background.query<{ name: string; table: string }>(INDEXES);
   const keys = await background.query<ForeignKey>(FOREIGN_KEYS);
+  const versions = await background.query<{ version: number }>(VERSION);
   return {
+    serverVersion: versions.rows[0]?.version ?? 0,
     rows: new Map(counted.rows.map(({ name, rows }) => [name, rows])),
     tableOfIndex: new Map(indexes.rows.map(({ name, table }) => [name, table])),
     foreignKeys: keys.rows,

@@ -82,6 +82,19 @@ describe('the plan of the migrations', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('leaves out what a migration leaves out for an older server', async () => {
+    const catalog = await readCatalog(db);
+    const namesOf = async (serverVersion: number) => {
+      const one = { ...catalog, serverVersion };
+      const effects = await migrationEffects(source, '20261129190000_times_of_commands', one);
+      return effects.map(({ name }) => name).filter((name) => name !== '');
+    };
+    const [texts, analyzed] = ['installed_certificates_texts', 'analyze installed_certificates'];
+    const times = ['commands_sent_at', 'commands_acknowledged_at'];
+    expect(await namesOf(150_005)).toEqual([texts, analyzed]);
+    expect(await namesOf(160_000)).toEqual([texts, ...times, analyzed]);
+  });
+
   it('shows what is pending, step by step, with the rows of large tables, and changes nothing', async () => {
     await db.knex.raw(`
       create table devices (id bigint primary key, name text);
