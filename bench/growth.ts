@@ -52,7 +52,8 @@ async function untilAnswered(bench: Bench): Promise<void> {
 }
 
 const CHANGE = `
-update installed_applications a set version = coalesce(a.version, '') || '.1'
+update installed_applications a set
+  version = coalesce(a.version, '') || '.1', short_version = coalesce(a.short_version, '') || '.1'
 from (
   select id, row_number() over (partition by device_id order by random()) as place
   from installed_applications) p
