@@ -220,7 +220,7 @@ former as (
   on conflict do nothing
 ), cancelled as (
   update commands c set status = 'Cancelled', ended_at = now(), reason = 're-enrolled'
-  where c.is_pending and c.id = any(array(
+  where c.is_pending::integer = 1 and c.id = any(array(
     select p.id from updated u
     cross join lateral (
       select id from commands where device_id = u.id and is_pending order by id) p
@@ -243,6 +243,9 @@ former as (
  * request is locked, so that it enrolls one device. A certificate with a live enrollment continues it.
  * The CA of a certificate issued elsewhere is locked until the pin is stored, so that it can't be
  * deleted meanwhile.
+ *
+ * What is cancelled is found by id, not among all that wait: `is_pending::integer = 1` keeps the planner from
+ * the index of waiting commands by device. A plan made while there were none would read it all each time.
  *
  * Proof of the serial number is an answer to a challenge signed with Apple's device certificate (over
  * the air), or an automated enrollment. A signed request in one step proves nothing: the device may have
