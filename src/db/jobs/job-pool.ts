@@ -25,7 +25,10 @@ type OnConnect = Parameters<pg.Pool['connect']>[0];
  * is not answered returns no rows, and `lost` resolves so that the workers are replaced and their jobs
  * unlocked.
  */
-export function createJobPool({ background }: Pick<Database, 'background'>): JobPool {
+export function createJobPool({
+  background,
+  namedStatements,
+}: Pick<Database, 'background' | 'namedStatements'>): JobPool {
   let isLost = false;
   let lose: (error: unknown) => void = () => undefined;
   const lost = new Promise<unknown>((resolve) => {
@@ -38,7 +41,9 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
   const query = unfailing(background, lose);
   const client = { query, release: () => undefined };
   const connect = (callback?: OnConnect) => {
-    if (callback !== undefined) return lendListener({ background, lose }, callback);
+    if (callback !== undefined) {
+      return namedStatements ? lendListener({ background, lose }, callback) : lendDeaf(callback);
+    }
     return returnsEmpty ? Promise.resolve(client) : background.connect();
   };
   const pool: pg.Pool = Object.create(background, {
@@ -55,6 +60,8 @@ export function createJobPool({ background }: Pick<Database, 'background'>): Job
   };
 }
 
+const NO_ROWS: pg.QueryResult = { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
+
 interface Lender {
   background: pg.Pool;
   lose(error: unknown): void;
@@ -68,7 +75,7 @@ function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => 
       return await database.query(timed);
     } catch (error) {
       lose(error);
-      return { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
+      return NO_ROWS;
     }
   };
 }
@@ -98,6 +105,18 @@ function lendListener({ background, lose }: Lender, callback: OnConnect): void {
     });
     attempt(() => callback(undefined, listener as unknown as pg.PoolClient, releaseOnce), lose);
   });
+}
+
+/**
+ * For a transaction-mode pooler: one that hears nothing and takes no connection. A backend that listened would
+ * serve other clients, and the pooler warn of each notification. The library looks for jobs every few seconds.
+ */
+function lendDeaf(callback: NonNullable<OnConnect>): void {
+  const listener = Object.assign(new EventEmitter(), {
+    query: async () => NO_ROWS,
+    release: () => undefined,
+  });
+  setImmediate(callback, undefined, listener as unknown as pg.PoolClient, listener.release);
 }
 
 /** An error thrown in an event handler of the driver would end the process. */

@@ -40,6 +40,16 @@ function borrowListener(): Promise<Listener> {
   });
 }
 
+it('listens to nothing through a pooler in transaction mode, and takes no connection for it', async () => {
+  await db.close();
+  openPool(`${test.connectionString}?pgbouncer=true`);
+  const { client, release } = await borrowListener();
+  expect(await client.query('listen "jobs:insert"')).toEqual(NOTHING);
+  expect(db.background.totalCount).toBe(0);
+  release();
+  expect(jobPool.isLost()).toBe(false);
+});
+
 describe('a statement', () => {
   it('that fails returns no rows, and its failure is the loss', async () => {
     expect(await jobPool.pool.query('select 1 / 0')).toEqual(NOTHING);
