@@ -35,6 +35,12 @@ const options = readOptions({
   plans: false,
 });
 
+const MOST_DEVICES = 10_000_000;
+if (!Number.isInteger(options.devices) || options.devices > MOST_DEVICES) {
+  process.stderr.write(`--devices takes a whole number up to ${MOST_DEVICES}\n`);
+  process.exit(2);
+}
+
 /** A slow list is not asked for ten times. */
 const BUDGET_MS = 300;
 

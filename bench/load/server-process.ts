@@ -111,6 +111,8 @@ function launch(options: ServerProcessOptions, port: number): ChildProcess {
       DATABASE_URL: databaseUrl,
       DATA_DIR: dataDir,
       LOG_LEVEL: 'error',
+      // The lab of whoever runs the benchmark is not that of its server.
+      LAB: 'off',
       ...settings,
     },
   });

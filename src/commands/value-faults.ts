@@ -38,6 +38,11 @@ const URLS: Record<string, { key: string; isSecure: boolean }> = {
 
 /** Keys that name something: an empty value names nothing, and a device would answer with an error of its own. */
 const NAMES = ['Identifier', 'UUID', 'UserName', 'UnlockToken'];
+const NAMES_OF_SETTINGS = ['Identifier', 'DeviceName', 'HostName'];
+/** Lists of names; an empty list of some means all. */
+const LISTS_OF_NAMES = ['Identifiers', 'KextPaths'];
+/** Without an element there is nothing to do. */
+const LISTS_TO_DO = ['Settings', 'Queries', 'Updates'];
 
 export interface ValueOptions {
   /** Texts with variables are not checked: each device gets its own. */
@@ -97,21 +102,28 @@ function ownFaults(
 }
 
 function emptyFaults(parameters: PlistDict): ErrorDetail[] {
-  const { Identifiers: identifiers } = parameters;
   return [
     ...emptyNames(parameters, NAMES, PARAMETERS),
-    ...(Array.isArray(identifiers) ? emptyElements(identifiers) : []),
+    ...LISTS_OF_NAMES.flatMap((key) => emptyElements(key, parameters[key])),
+    ...LISTS_TO_DO.flatMap((key) => emptyList(key, parameters[key])),
     ...faultsOfEach(parameters, 'Settings', (setting, pointer) =>
-      emptyNames(setting, ['Identifier'], pointer),
+      emptyNames(setting, NAMES_OF_SETTINGS, pointer),
     ),
   ];
 }
 
-function emptyElements(identifiers: PlistValue[]): ErrorDetail[] {
-  return identifiers.flatMap((identifier, index) => {
-    const source = { pointer: `${PARAMETERS}/Identifiers/${index}` };
-    return isEmpty(identifier) ? [{ detail: 'an identifier must not be empty', source }] : [];
+function emptyElements(key: string, list: PlistValue | undefined): ErrorDetail[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((element, index) => {
+    const source = { pointer: `${PARAMETERS}/${key}/${index}` };
+    return isEmpty(element) ? [{ detail: `an element of ${key} must not be empty`, source }] : [];
   });
+}
+
+function emptyList(key: string, list: PlistValue | undefined): ErrorDetail[] {
+  if (!Array.isArray(list) || list.length > 0) return [];
+  const source = { pointer: `${PARAMETERS}/${key}` };
+  return [{ detail: `${key} must have an element: without one there is nothing to do`, source }];
 }
 
 function emptyNames(dictionary: PlistDict, names: string[], pointer: string): ErrorDetail[] {

@@ -155,7 +155,13 @@ export const origins = z
     'must be origins as browsers write them (https://console.example.com), with commas',
   );
 
-export const databaseUrl = z.string().refine(isDatabaseUrl, 'must be a postgresql:// URL');
+export const databaseUrl = z
+  .string()
+  .refine(isDatabaseUrl, 'must be a postgresql:// URL')
+  .refine(
+    isPoolerKnown,
+    'pgbouncer must be true, or be left out where no pooler is before PostgreSQL',
+  );
 
 function isPublicUrl(text: string): boolean {
   const url = parseUrl(text);
@@ -206,6 +212,11 @@ function isWithin(value: number | undefined, [low, high]: [number, number]): boo
 function isOrigin(text: string): boolean {
   const url = parseUrl(text);
   return url !== undefined && ['http:', 'https:'].includes(url.protocol) && url.origin === text;
+}
+
+function isPoolerKnown(text: string): boolean {
+  const values = parseUrl(text)?.searchParams.getAll('pgbouncer') ?? [];
+  return values.length === 0 || (values.length === 1 && values[0] === 'true');
 }
 
 function isDatabaseUrl(text: string): boolean {

@@ -37,4 +37,16 @@ describe('the total of a filtered list of many rows', () => {
       expect(Math.abs(total - truth)).toBeLessThan(0.3 * truth);
     }
   });
+
+  it('is not raised by a page beyond the end, which shows how many there are at most', async () => {
+    const far = async (number: number) => {
+      const query = `filter[color]=000003&page[size]=100&page[number]=${number}`;
+      const { body } = await adminApi(app).get(`/tags?${query}`);
+      return [body.meta.count, body.meta.total, body.meta.total_is_estimate];
+    };
+    const { total } = await totalOf('000003');
+    expect(await far(10_000)).toEqual([0, total, true]);
+    const [count, atMost] = await far(1_235);
+    expect([count, atMost <= 123_400]).toEqual([0, true]);
+  });
 });

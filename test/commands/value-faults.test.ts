@@ -75,6 +75,21 @@ describe('a key that names something', () => {
       { Item: 'ApplicationConfiguration', Identifier: '', Configuration: { Identifier: '' } },
     ];
     expect(pointersOf('Settings', { Settings })).toEqual(['/Settings/1/Identifier']);
+    for (const setting of [{ DeviceName: ' ' }, { HostName: '' }]) {
+      const [name = ''] = Object.keys(setting);
+      const named = { Settings: [{ Item: name, ...setting }] };
+      expect(pointersOf('Settings', named)).toEqual([`/Settings/0/${name}`]);
+    }
+    const kernel = { RebuildKernelCache: true, KextPaths: [''] };
+    expect(pointersOf('RestartDevice', kernel)).toEqual(['/KextPaths/0']);
+  });
+
+  it.each([
+    ['Settings', 'Settings'],
+    ['DeviceInformation', 'Queries'],
+    ['ScheduleOSUpdate', 'Updates'],
+  ])('is what %s has at least one of in %s', (requestType, key) => {
+    expect(pointersOf(requestType, { [key]: [] })).toEqual([`/${key}`]);
   });
 
   it('is no password, which is cleared by an empty one', () => {

@@ -38,6 +38,11 @@ describe('a bad environment', () => {
     ['PUBLIC_URL', 'https://mdm.test/?a=1', 'must be an http or https URL without user and query'],
     ['PUBLIC_URL', 'https://mdm.test/?', 'must be an http or https URL without user and query'],
     ['DATABASE_URL', 'mysql://localhost/muster', 'must be a postgresql:// URL'],
+    ...['TRUE', '1', '', 'true&pgbouncer=true'].map((value): [string, string, string] => [
+      'DATABASE_URL',
+      `postgresql://muster@db/muster?pgbouncer=${value}`,
+      'pgbouncer must be true, or be left out where no pooler is before PostgreSQL',
+    ]),
     ['ADMIN_TOKEN', 'short', 'must have 16 characters or more, ASCII without spaces'],
     [
       'ADMIN_TOKEN',

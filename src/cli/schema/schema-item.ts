@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { type Document, parseDocument } from 'yaml';
 import { UsageError } from '../options.js';
 
 /** Integers are bigint, so that a real such as 2.0 stays one. */
@@ -48,6 +48,15 @@ export interface SchemaFile {
   idName: 'requesttype' | 'payloadtype';
 }
 
+/** Aliases beyond the limit are an attack, or no schema. */
+function plainOf(document: Document, refuse: (fault: string) => UsageError): Value {
+  try {
+    return document.toJS({ maxAliasCount: 1000 }) as Value;
+  } catch (error) {
+    throw refuse(error instanceof Error ? error.message : String(error));
+  }
+}
+
 /** One file of Apple's repository, less its prose. UsageError names the file and what is wrong. */
 export function readSchemaItem({ file, text, idName }: SchemaFile): SchemaItemData {
   const refuse = (fault: string) =>
@@ -55,7 +64,7 @@ export function readSchemaItem({ file, text, idName }: SchemaFile): SchemaItemDa
   const document = parseDocument(text, { intAsBigInt: true });
   const [error] = document.errors;
   if (error) throw refuse(error.message.split('\n')[0] ?? 'it is not YAML');
-  const whole = document.toJS({ maxAliasCount: 1000 }) as Value;
+  const whole = plainOf(document, refuse);
   const payload = isDict(whole) ? whole.payload : undefined;
   const id = isDict(payload) ? payload[idName] : undefined;
   if (!isDict(whole) || !isDict(payload) || typeof id !== 'string') {

@@ -33,7 +33,17 @@ export interface UpdateOptions {
 }
 
 /** Reads all before it writes anything, so that a bad folder leaves the schema as it is. */
-export function updateSchema({ from, to, write }: UpdateOptions): void {
+export function updateSchema(options: UpdateOptions): void {
+  try {
+    replaceSchema(options);
+  } catch (error) {
+    const { message, syscall } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw new UsageError(`${message}. Make the file readable, or the folder writable`);
+  }
+}
+
+function replaceSchema({ from, to, write }: UpdateOptions): void {
   requireCheckout(from);
   requireFolder(to);
   const read = PARTS.map((part) => ({ ...part, items: readPart(from, part) }));

@@ -35,14 +35,16 @@ async function byNumber(runner: StatementRunner, query: ListQuery): Promise<List
   // A whole collection is counted in parallel, on another connection.
   const [rows, counted] = await Promise.all([
     readPage(runner, query),
-    isWhole && query.totalMode !== 'none' ? count(runner, query, 0) : undefined,
+    isWhole && query.totalMode !== 'none' ? count(runner, query, {}) : undefined,
   ]);
   const offset = (page.number - 1) * page.size;
   const isLastPage = rows.length > 0 && rows.length < page.size;
   const isEmptyList = rows.length === 0 && offset === 0 && scope === undefined;
   if (isLastPage || isEmptyList) return { rows, ...exactly(offset + rows.length) };
   if (isUncounted(query, rows)) return { rows, ...UNCOUNTED };
-  const total = counted ?? (await count(runner, query, offset + rows.length));
+  // A page without rows lies beyond the end, and proves no more than that.
+  const known = rows.length > 0 ? { atLeast: offset + rows.length } : { atMost: offset };
+  const total = counted ?? (await count(runner, query, known));
   return { rows, ...total };
 }
 
@@ -141,7 +143,7 @@ async function totalAround(
     return { total, totalIsEstimate };
   }
   if (isUncounted(query, rows)) return UNCOUNTED;
-  return count(runner, query, rows.length);
+  return count(runner, query, { atLeast: rows.length });
 }
 
 function edgesOf(
@@ -168,11 +170,21 @@ function exactly(total: number): Total {
   return { total, totalIsEstimate: false };
 }
 
-async function count(runner: StatementRunner, query: ListQuery, atLeast: number): Promise<Total> {
+interface KnownBounds {
+  atLeast?: number;
+  atMost?: number;
+}
+
+async function count(
+  runner: StatementRunner,
+  query: ListQuery,
+  { atLeast = 0, atMost = Number.POSITIVE_INFINITY }: KnownBounds,
+): Promise<Total> {
   const { scope } = query;
   const [counted] = await runner.run<Counted>(countSql(query));
   if (scope && counted?.parent_exists !== true) throw notFound(`${scope.parent.type} ${scope.id}`);
   const { total = 0, estimate } = counted ?? {};
   if (typeof estimate !== 'number') return exactly(total);
-  return { total: Math.max(estimate, atLeast, EXACT_LIMIT + 1), totalIsEstimate: true };
+  const bounded = Math.max(Math.min(estimate, atMost), atLeast, EXACT_LIMIT + 1);
+  return { total: bounded, totalIsEstimate: true };
 }

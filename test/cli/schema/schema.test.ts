@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '../../../src/cli/options.js';
 import { updateSchema } from '../../../src/cli/schema/schema.js';
@@ -157,6 +157,10 @@ describe('muster schema update', () => {
       'payload:\n  requesttype: x\npayloadkeys:\n- key: a\n  type: <bogus>',
       /its key a is of the unknown type <bogus>/,
     ],
+    [
+      `a: &a [${'1,'.repeat(40)}]\nb: &b [${'*a,'.repeat(40)}]\nc: [${'*b,'.repeat(40)}]`,
+      /device\.lock\.yaml: Excessive alias count/,
+    ],
     ['payload:\n  requesttype: __proto__', /its requesttype "__proto__" has other characters/],
   ])('refuses the file %j and leaves the schema as it is', (text, message) => {
     writeAppleFolder(from, chosen);
@@ -171,6 +175,18 @@ describe('muster schema update', () => {
     writeAppleFolder(from, chosen);
     mkdirSync(join(from, 'mdm/commands/folder.yaml'));
     expect(update).toThrow('mdm/commands/folder.yaml: it is no file');
+  });
+
+  it('names a file that it cannot read, and a folder that it cannot write to', () => {
+    writeAppleFolder(from, chosen);
+    const link = join(from, 'mdm/commands/link.yaml');
+    symlinkSync(join(from, 'nowhere'), link);
+    expect(update).toThrow(UsageError);
+    expect(update).toThrow(/ENOENT.*link\.yaml.*Make the file readable, or the folder writable/);
+    rmSync(link);
+    mkdirSync(join(to, 'commands.json.new'));
+    expect(update).toThrow(UsageError);
+    expect(update).toThrow(/EISDIR.*commands\.json\.new/);
   });
 
   it('refuses two files for one command', () => {
