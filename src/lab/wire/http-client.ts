@@ -14,7 +14,7 @@ export interface HttpRequest {
 }
 
 export interface HttpClientOptions {
-  /** How long to retry while the server is away or answers 5xx; Infinity never gives up. */
+  /** How long to retry while the server is away or answers 5xx, 429 or 408; Infinity never gives up. */
   retryMs: number;
   signal: AbortSignal;
   /** Called for each retry. */
@@ -51,7 +51,7 @@ export class HttpClient {
     this.httpsAgent = new HttpsAgent({ keepAlive: true, timeout: SOCKET_TIMEOUT_MS, ca });
   }
 
-  /** The answer, whatever its status below 500; LabError when the server stays away. */
+  /** The answer, unless its status asks for a retry; LabError when the server stays away. */
   async send(request: HttpRequest): Promise<HttpReply> {
     const startedAt = Date.now();
     for (let attempt = 0; ; attempt += 1) {
@@ -125,8 +125,9 @@ function isAway(error: unknown): error is NodeJS.ErrnoException {
   return code !== undefined && AWAY.has(code);
 }
 
+/** 408: this process had too much to do to send the request in time. */
 function isBusy({ status }: HttpReply): boolean {
-  return status >= 500 || status === 429;
+  return status >= 500 || status === 429 || status === 408;
 }
 
 async function readReply(message: IncomingMessage): Promise<HttpReply> {

@@ -47,14 +47,14 @@ describe('the HTTP client of a simulated device', () => {
       req.setEncoding('utf8').on('data', (text: string) => bodies.push(text));
       req.on('end', () => {
         if (bodies.length === 1) req.socket.destroy();
-        else res.writeHead(bodies.length === 2 ? 503 : 200).end('done');
+        else res.writeHead([503, 408][bodies.length - 2] ?? 200).end('done');
       });
     });
     const client = createClient(10_000);
     const reply = await client.send({ method: 'PUT', url, body: Buffer.from('report') });
     expect([reply.status, reply.body.toString()]).toEqual([200, 'done']);
-    expect(bodies).toEqual(['report', 'report', 'report']);
-    expect(retries).toBe(2);
+    expect(bodies).toEqual(['report', 'report', 'report', 'report']);
+    expect(retries).toBe(3);
     client.close();
   });
 
