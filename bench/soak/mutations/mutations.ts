@@ -5,7 +5,7 @@ import { parsers } from './parsers.js';
 /** Far above what any takes. */
 const HANGS_MS = 2_000;
 /** What the heap may swing without a leak; a leak of 1 KB for each input would be 100. */
-const MAX_GROWTH_MB = 40;
+const MAX_GROWTH_MB = 20;
 
 /** Feeds each parser of untrusted bytes mutated inputs: no crash, no hang, no leak. */
 export async function mutations(inputs: number, seed: string): Promise<ScenarioResult[]> {
