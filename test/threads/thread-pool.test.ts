@@ -52,6 +52,9 @@ describe('the pool of threads', () => {
       await pool.run('readMessage', idle('dates', bytes), { owner });
       order.push(owner);
     };
+    // Both threads have started then: one may take seconds to load.
+    const bytes = idle('dates', 1_000);
+    await Promise.all(['a', 'b'].map((owner) => pool.run('readMessage', bytes, { owner })));
     const greedy = Array.from({ length: 4 }, () => run('greedy', MB));
     await Promise.all([...greedy, run('modest', 25_000)]);
     expect(order.indexOf('modest')).toBeLessThan(2);
