@@ -42,7 +42,9 @@ export function createJobPool({
   const client = { query, release: () => undefined };
   const connect = (callback?: OnConnect) => {
     if (callback !== undefined) {
-      return namedStatements ? lendListener({ background, lose }, callback) : lendDeaf(callback);
+      return namedStatements
+        ? lendListener({ background, lose }, callback)
+        : lendWithoutListening(callback);
     }
     return returnsEmpty ? Promise.resolve(client) : background.connect();
   };
@@ -108,10 +110,10 @@ function lendListener({ background, lose }: Lender, callback: OnConnect): void {
 }
 
 /**
- * For a transaction-mode pooler: one that hears nothing and takes no connection. A backend that listened would
+ * For a transaction-mode pooler: a client that listens to nothing and takes no connection. A backend that listened would
  * serve other clients, and the pooler warn of each notification. The library looks for jobs every few seconds.
  */
-function lendDeaf(callback: NonNullable<OnConnect>): void {
+function lendWithoutListening(callback: NonNullable<OnConnect>): void {
   const listener = Object.assign(new EventEmitter(), {
     query: async () => NO_ROWS,
     release: () => undefined,
