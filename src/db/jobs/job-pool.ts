@@ -62,7 +62,9 @@ export function createJobPool({
   };
 }
 
-const NO_ROWS: pg.QueryResult = { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
+function noRows(): pg.QueryResult {
+  return { command: '', rowCount: 0, oid: 0, fields: [], rows: [] };
+}
 
 interface Lender {
   background: pg.Pool;
@@ -77,7 +79,7 @@ function unfailing(database: pg.Pool | pg.PoolClient, lose: (error: unknown) => 
       return await database.query(timed);
     } catch (error) {
       lose(error);
-      return NO_ROWS;
+      return noRows();
     }
   };
 }
@@ -111,11 +113,11 @@ function lendListener({ background, lose }: Lender, callback: OnConnect): void {
 
 /**
  * For a transaction-mode pooler: a client that listens to nothing and takes no connection. A backend that listened would
- * serve other clients, and the pooler warn of each notification. The library looks for jobs every few seconds.
+ * serve other clients, and the pooler warn of each notification. The library looks for jobs each second.
  */
 function lendWithoutListening(callback: NonNullable<OnConnect>): void {
   const listener = Object.assign(new EventEmitter(), {
-    query: async () => NO_ROWS,
+    query: async () => noRows(),
     release: () => undefined,
   });
   setImmediate(callback, undefined, listener as unknown as pg.PoolClient, listener.release);

@@ -67,13 +67,7 @@ export function checkKeys(keys: SchemaKey[], dict: PlistDict, pointer: string): 
     const key = keyNamed(keys, name);
     const at = pointerTo(pointer, name);
     if (key === undefined) {
-      faults.push(
-        broken(
-          'unknown',
-          at,
-          `${name === '' ? '""' : name} is not a key Apple's schema lists here`,
-        ),
-      );
+      faults.push(broken('unknown', at, `${name || '""'} is not a key Apple's schema lists here`));
     } else faults.push(...checkValue(key, value, { name, pointer: at }));
   }
   for (const { key, presence } of keys) {
